@@ -1,0 +1,154 @@
+/* The block of counters that each slot has in shared memory, expanded from metrics.def. Label sets
+ * are declared here: each closed, its size known when the segment is made. metrics.h is what
+ * programs include. Contract §10. */
+#ifndef COMMON_SHM_METRICS_LAYOUT_H
+#define COMMON_SHM_METRICS_LAYOUT_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/core/lifecycle.h"
+
+/* Label sets: ROW(set, ID, "text in the exposition") yields LABEL_<set>_<ID>, and LABELS_<set> is
+ * their number. To add a value: a row, and nothing else. */
+#define LABEL_ROWS_ACCEPT_RESULT(ROW)                                                              \
+    ROW(ACCEPT_RESULT, ACCEPTED, "accepted")                                                       \
+    ROW(ACCEPT_RESULT, DUPLICATE, "duplicate")                                                     \
+    ROW(ACCEPT_RESULT, SESSION_FULL, "session_full")                                               \
+    ROW(ACCEPT_RESULT, KEY_REUSE, "key_reuse")                                                     \
+    ROW(ACCEPT_RESULT, INVALID, "invalid")                                                         \
+    ROW(ACCEPT_RESULT, TOO_LARGE, "too_large")                                                     \
+    ROW(ACCEPT_RESULT, STORE_UNAVAILABLE, "store_unavailable")                                     \
+    ROW(ACCEPT_RESULT, OTHER, "other")
+#define LABEL_ROWS_VERDICT(ROW)                                                                    \
+    ROW(VERDICT, DELIVERED, "delivered")                                                           \
+    ROW(VERDICT, ABSENT, "absent")                                                                 \
+    ROW(VERDICT, INCONCLUSIVE, "inconclusive")                                                     \
+    ROW(VERDICT, TOO_EARLY, "too_early")
+#define LABEL_ROWS_SWEEP_OUTCOME(ROW)                                                              \
+    ROW(SWEEP_OUTCOME, VERIFIED, "verified")                                                       \
+    ROW(SWEEP_OUTCOME, COMPLETED, "completed")                                                     \
+    ROW(SWEEP_OUTCOME, REARMED, "rearmed")                                                         \
+    ROW(SWEEP_OUTCOME, STAYED, "stayed")                                                           \
+    ROW(SWEEP_OUTCOME, INDETERMINATE, "indeterminate")
+#define LABEL_ROWS_LOOP(ROW)                                                                       \
+    ROW(LOOP, CLAIM, "claim")                                                                      \
+    ROW(LOOP, VERIFY, "verify")                                                                    \
+    ROW(LOOP, SWEEP, "sweep")                                                                      \
+    ROW(LOOP, DUE, "due")                                                                          \
+    ROW(LOOP, STORE, "store")                                                                      \
+    ROW(LOOP, API, "api")                                                                          \
+    ROW(LOOP, SUPERVISOR, "supervisor")
+#define LABEL_ROWS_RECOVERY_REASON(ROW)                                                            \
+    ROW(RECOVERY_REASON, WORKER_DIED, "worker_died")                                               \
+    ROW(RECOVERY_REASON, SUPERVISOR_START, "supervisor_start")                                     \
+    ROW(RECOVERY_REASON, NODE_DIED, "node_died")                                                   \
+    ROW(RECOVERY_REASON, EXPIRED, "expired")                                                       \
+    ROW(RECOVERY_REASON, UNLOCKED, "unlocked")
+#define LABEL_ROWS_RING(ROW)                                                                       \
+    ROW(RING, API_WORKER, "api_worker")                                                            \
+    ROW(RING, SUPERVISOR_WORKER, "supervisor_worker")                                              \
+    ROW(RING, WORKER_API, "worker_api")
+#define LABEL_ROWS_STORE_RESULT(ROW)                                                               \
+    ROW(STORE_RESULT, OK, "ok")                                                                    \
+    ROW(STORE_RESULT, REFUSED, "refused")                                                          \
+    ROW(STORE_RESULT, UNAVAILABLE, "unavailable")                                                  \
+    ROW(STORE_RESULT, TIMEOUT, "timeout")                                                          \
+    ROW(STORE_RESULT, ERROR, "error")
+#define LABEL_ROWS_HTTP_STATUS(ROW)                                                                \
+    ROW(HTTP_STATUS, 200, "200")                                                                   \
+    ROW(HTTP_STATUS, 202, "202")                                                                   \
+    ROW(HTTP_STATUS, 400, "400")                                                                   \
+    ROW(HTTP_STATUS, 401, "401")                                                                   \
+    ROW(HTTP_STATUS, 403, "403")                                                                   \
+    ROW(HTTP_STATUS, 404, "404")                                                                   \
+    ROW(HTTP_STATUS, 405, "405")                                                                   \
+    ROW(HTTP_STATUS, 409, "409")                                                                   \
+    ROW(HTTP_STATUS, 413, "413")                                                                   \
+    ROW(HTTP_STATUS, 415, "415")                                                                   \
+    ROW(HTTP_STATUS, 422, "422")                                                                   \
+    ROW(HTTP_STATUS, 429, "429")                                                                   \
+    ROW(HTTP_STATUS, 500, "500")                                                                   \
+    ROW(HTTP_STATUS, 503, "503")                                                                   \
+    ROW(HTTP_STATUS, OTHER, "other")
+#define LABEL_ROWS_ROLE(ROW)                                                                       \
+    ROW(ROLE, API, "api")                                                                          \
+    ROW(ROLE, WORKER, "worker")                                                                    \
+    ROW(ROLE, STORE, "store")
+#define LABEL_ROWS_DEATH_REASON(ROW)                                                               \
+    ROW(DEATH_REASON, EXIT, "exit")                                                                \
+    ROW(DEATH_REASON, SIGNAL, "signal")                                                            \
+    ROW(DEATH_REASON, WATCHDOG, "watchdog")                                                        \
+    ROW(DEATH_REASON, BAD_CONFIG, "bad_config")
+
+#define LABEL_ENUM_ROW(set, id, text) LABEL_##set##_##id,
+enum label_accept_result { LABEL_ROWS_ACCEPT_RESULT(LABEL_ENUM_ROW) LABELS_ACCEPT_RESULT };
+enum label_verdict { LABEL_ROWS_VERDICT(LABEL_ENUM_ROW) LABELS_VERDICT };
+enum label_sweep_outcome { LABEL_ROWS_SWEEP_OUTCOME(LABEL_ENUM_ROW) LABELS_SWEEP_OUTCOME };
+enum label_loop { LABEL_ROWS_LOOP(LABEL_ENUM_ROW) LABELS_LOOP };
+enum label_recovery_reason { LABEL_ROWS_RECOVERY_REASON(LABEL_ENUM_ROW) LABELS_RECOVERY_REASON };
+enum label_ring { LABEL_ROWS_RING(LABEL_ENUM_ROW) LABELS_RING };
+enum label_store_result { LABEL_ROWS_STORE_RESULT(LABEL_ENUM_ROW) LABELS_STORE_RESULT };
+enum label_http_status { LABEL_ROWS_HTTP_STATUS(LABEL_ENUM_ROW) LABELS_HTTP_STATUS };
+enum label_role { LABEL_ROWS_ROLE(LABEL_ENUM_ROW) LABELS_ROLE };
+enum label_death_reason { LABEL_ROWS_DEATH_REASON(LABEL_ENUM_ROW) LABELS_DEATH_REASON };
+#undef LABEL_ENUM_ROW
+
+/* Sets whose names the caller gives at exposition: 32 places and `other`. */
+#define LABEL_NAMED_MAX   32
+#define LABEL_NAMED_OTHER LABEL_NAMED_MAX
+
+#define LABELS_NONE          1
+#define LABELS_KIND          (LABEL_NAMED_MAX + 1)
+#define LABELS_SCRIPT        (LABEL_NAMED_MAX + 1)
+#define LABELS_ROUTE         (LABEL_NAMED_MAX + 1)
+#define LABELS_OUTCOME       OUTCOME_COUNT
+#define LABELS_KIND_OUTCOME  (LABELS_KIND * LABELS_OUTCOME)
+#define LABELS_SCRIPT_RESULT (LABELS_SCRIPT * LABELS_STORE_RESULT)
+#define LABELS_ROUTE_STATUS  (LABELS_ROUTE * LABELS_HTTP_STATUS)
+#define LABELS_ROLE_REASON   (LABELS_ROLE * LABELS_DEATH_REASON)
+
+/* Upper bounds of the histogram buckets, in microseconds; the last bucket (+Inf) has none. */
+#define METRICS_BUCKET_ROWS(ROW)                                                                   \
+    ROW(100, "0.0001")                                                                             \
+    ROW(250, "0.00025")                                                                            \
+    ROW(500, "0.0005")                                                                             \
+    ROW(1000, "0.001")                                                                             \
+    ROW(2500, "0.0025")                                                                            \
+    ROW(5000, "0.005")                                                                             \
+    ROW(10000, "0.01")                                                                             \
+    ROW(25000, "0.025")                                                                            \
+    ROW(50000, "0.05")                                                                             \
+    ROW(100000, "0.1")                                                                             \
+    ROW(250000, "0.25")                                                                            \
+    ROW(500000, "0.5")                                                                             \
+    ROW(1000000, "1")                                                                              \
+    ROW(2500000, "2.5")                                                                            \
+    ROW(5000000, "5")                                                                              \
+    ROW(10000000, "10")                                                                            \
+    ROW(25000000, "25")                                                                            \
+    ROW(60000000, "60")                                                                            \
+    ROW(150000000, "150")                                                                          \
+    ROW(300000000, "300")                                                                          \
+    ROW(600000000, "600")
+#define METRICS_BUCKET_COUNT_ROW(us, text) +1
+#define METRICS_BUCKETS                    ((0 METRICS_BUCKET_ROWS(METRICS_BUCKET_COUNT_ROW)) + 1) /* with +Inf */
+
+/* Cells of one series. A histogram: its buckets (each counts its own range only), then the sum in
+ * nanoseconds. */
+#define CELLS_COUNTER   1
+#define CELLS_GAUGE_SUM 1
+#define CELLS_GAUGE_MAX 1
+#define CELLS_HISTOGRAM (METRICS_BUCKETS + 1)
+
+struct metrics_block {
+    alignas(64) _Atomic uint64_t
+        layout_anchor; /* never written: gives the block a line to start on */
+#define METRIC(type, name, labels, help) _Atomic uint64_t name[LABELS_##labels * CELLS_##type];
+#include "common/shm/metrics.def"
+};
+
+#define METRICS_CELLS (sizeof(struct metrics_block) / sizeof(uint64_t))
+
+#endif
