@@ -1,0 +1,23 @@
+#!lua flags=allow-oom
+-- A look-up proved that the target has not got it: the send starts under the same claim. KEYS[1] the session's queue.
+-- include: core
+-- include: lock
+local ws, ses, id, token, ttl, sends = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+
+local e = load(ws, id)
+if call('GET', key('outboxlock', ws, ses)) ~= token or not call('LPOS', key('outboxd', ws, ses), id) or not e then
+  return {now, 0, 0}
+end
+if e.status == 'delivering' and e.sends == sends + 1 then
+  return {now, 1, e.sends}
+end
+if e.sends ~= sends or (e.status ~= 'pending' and e.status ~= 'verifying') then
+  return {now, 0, 0}
+end
+call('HSET', key('outboxe', ws, id), 'status', 'delivering', 'sends', sends + 1, 'lastAttemptAt', now,
+     'firstClaimAt', e.first_claim or now)
+recount(ws, id, e, e.status, 'delivering')
+lock(ws, ses, token, ttl)
+reindex(ws)
+event(ws, id, e, 'delivering', 'attempt', sends + 1)
+return {now, 1, sends + 1}

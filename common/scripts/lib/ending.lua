@@ -1,0 +1,26 @@
+-- How an entry leaves the store: queue and staging first, then its tombstone, then the entry itself.
+
+local function end_entry(ws, ses, id, e, how, ttl, more)
+  call('LREM', key('outboxq', ws, ses), 1, id)
+  call('LREM', key('outboxd', ws, ses), 0, id)
+  local tombstone = {how = how, digest = e.digest, session = e.session, kind = e.kind, clientMessageID = e.cmid,
+                     acceptedAt = tonumber(e.accepted), endedAt = now}
+  for name, value in pairs(more or {}) do
+    tombstone[name] = value
+  end
+  call('SET', key('outboxdone', ws, id), cjson.encode(tombstone), 'PX', ttl)
+  local ended = key('outboxended', ws)
+  if e.cmid ~= '' and how ~= 'replaced' then
+    local marker = ses .. ':' .. encode(e.cmid)
+    call('PEXPIRE', key('outboxdedupe', ws, marker), ttl)
+    call('ZADD', ended, now + ttl, 't:' .. id, now + ttl, 'd:' .. marker)
+  else
+    call('ZADD', ended, now + ttl, 't:' .. id)
+  end
+  local old = call('ZRANGEBYSCORE', ended, '-inf', now, 'LIMIT', 0, 8)
+  if old[1] then
+    call('ZREM', ended, unpack(old))
+  end
+  call('DEL', key('outboxe', ws, id))
+  recount(ws, id, e, e.status, nil)
+end

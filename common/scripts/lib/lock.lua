@@ -1,0 +1,103 @@
+-- Locks, staging, and taking a session's next entry.
+
+local function lock(ws, ses, token, ttl)
+  call('SET', key('outboxlock', ws, ses), token, 'PX', ttl)
+  call('ZADD', 'outboxlive' .. tag, now + ttl, ws .. ':' .. ses)
+  index(ws, ses, now + ttl)
+end
+
+local function unlock(ws, ses)
+  local _, due = pick(ws, ses)
+  index(ws, ses, due)
+  reindex(ws)
+  call('DEL', key('outboxlock', ws, ses))
+  call('ZREM', 'outboxlive' .. tag, ws .. ':' .. ses)
+  return due
+end
+
+local function delay_until(due)
+  if not due or due == math.huge then
+    return -1
+  end
+  return math.max(due - now, 0)
+end
+
+-- A claim as the worker reads it.
+local function claim_reply(ws, ses, id, mode, token)
+  return {ws, ses, id, mode, token, call('HGETALL', key('outboxe', ws, id)), call('HGETALL', key('outboxconf', ws))}
+end
+
+-- Stages an entry. A re-send of a kind that can be looked up is looked up first (contract §3, Verify).
+local function take(ws, ses, id, token)
+  local e = load(ws, id)
+  call('RPUSH', key('outboxd', ws, ses), id)
+  if e.status == 'verifying' or (e.status == 'pending' and e.sends > 0 and has(e.flags, 'v')) then
+    return claim_reply(ws, ses, id, 'verify', token)
+  end
+  if e.status == 'delivering' then
+    return claim_reply(ws, ses, id, 'poll', token)
+  end
+  local args = {'HSET', key('outboxe', ws, id), 'status', 'delivering', 'sends', e.sends + 1, 'lastAttemptAt', now}
+  if not e.first_claim then
+    args[9], args[10] = 'firstClaimAt', now
+  end
+  call(unpack(args))
+  recount(ws, id, e, e.status, 'delivering')
+  event(ws, id, e, 'delivering', 'attempt', e.sends + 1)
+  return claim_reply(ws, ses, id, 'send', token)
+end
+
+-- What an earlier run of this very call took: the answer is the same again.
+local function taken_before(ws, ses, id, token)
+  local e = load(ws, id)
+  local mode = 'verify'
+  if e and e.status == 'delivering' then
+    mode = e.prior and 'poll' or 'send'
+  end
+  return claim_reply(ws, ses, id, mode, token)
+end
+
+-- Under our own lock: the session's next entry, or the lock is released.
+-- Returns the claim or false, and the session's next due time as a delay.
+local function next_or_unlock(ws, ses, token, ttl, want)
+  if call('GET', key('outboxlock', ws, ses)) ~= token then
+    return false, -1
+  end
+  local staged = call('LINDEX', key('outboxd', ws, ses), 0)
+  if staged then
+    return taken_before(ws, ses, staged, token), -1
+  end
+  if want and not is_paused(ws) then
+    local id = pick(ws, ses)
+    if id then
+      lock(ws, ses, token, ttl)
+      local claim = take(ws, ses, id, token)
+      reindex(ws)
+      return claim, -1
+    end
+  end
+  return false, delay_until(unlock(ws, ses))
+end
+
+-- What a process that died was sending: its outcome is unknown (contract §8).
+local function recover_staged(ws, ses)
+  local staging = key('outboxd', ws, ses)
+  local ids = call('LRANGE', staging, 0, -1)
+  for i = 1, #ids do
+    local id = ids[i]
+    local e = load(ws, id)
+    if e and e.status == 'delivering' and not e.prior then
+      local idempotent = has(e.flags, 'i')
+      local to = idempotent and 'pending' or 'verifying'
+      call('HSET', key('outboxe', ws, id), 'status', to, 'verifyAttempts', 0, 'nextAttemptAt', 0, 'lastEndAt', now)
+      recount(ws, id, e, e.status, to)
+      event(ws, id, e, idempotent and 'retrying' or 'verifying', 'reason', 'recovered')
+    elseif e and e.status ~= 'parked' then
+      call('HSET', key('outboxe', ws, id), 'nextAttemptAt', 0)
+    end
+  end
+  if ids[1] then
+    call('DEL', staging)
+  end
+  return #ids
+end
