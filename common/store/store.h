@@ -211,7 +211,8 @@ void store_get(struct store *store, struct span workspace, struct span id, store
 struct list_answer {
     const struct entry *entries;
     size_t count;
-    bool has_more;          /* ask again with offset + count */
+    uint32_t walked;        /* places of the queue that this page stands for */
+    bool has_more;          /* ask again with offset + walked */
     struct span in_flight;  /* the ID being sent or verified now, or empty */
     int64_t in_flight_since_ms; /* when its claim was taken; 0: unknown */
     int64_t now_ms;

@@ -1,0 +1,250 @@
+/* People's operations and what they look at: retry, remove, get, list, counts. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "common/store/store_internal.h"
+
+#define LIST_PAGE_MAX 500
+
+static void call_entry(struct call *call, struct store *store, enum script_id script, struct span workspace, struct span id)
+{
+    const uint32_t p = partition_of(workspace.ptr, workspace.len);
+
+    call_init(call, store, script, p);
+    call_key(call, "outboxe", p, workspace, id);
+    call_encoded(call, workspace);
+    call_encoded(call, id);
+}
+
+static bool person_result_of(struct span name, enum person_result *ret)
+{
+    static const struct {
+        const char *name;
+        enum person_result result;
+    } rows[] = {
+        {"done", PERSON_DONE},
+        {"not_found", PERSON_NOT_FOUND},
+        {"busy", PERSON_BUSY},
+        {"not_failed", PERSON_NOT_FAILED},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (span_equal(name, span_of(rows[i].name))) {
+            *ret = rows[i].result;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void read_person(struct pending *pending, enum store_result result, const struct redisReply *reply)
+{
+    store_person_cb *cb = (store_person_cb *)pending->cb;
+    struct person_answer answer = {0};
+    struct entry entry;
+    struct entry_text text;
+
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 5) || !person_result_of(reply_span(reply->element[0]), &answer.result))) {
+        result = STORE_PROTOCOL;
+    }
+    if (result != STORE_OK) {
+        cb(result, NULL, pending->arg);
+        return;
+    }
+    answer.what = reply_span(reply->element[1]);
+    answer.now_ms = reply_number(reply->element[3]);
+    if (reply_entry(reply->element[4], reply_span(reply->element[2]), &text, &entry) == 0) {
+        answer.entry = &entry;
+    }
+    cb(STORE_OK, &answer, pending->arg);
+}
+
+void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id, store_person_cb *cb,
+                 void *arg)
+{
+    struct call call;
+
+    call_entry(&call, store, SCRIPT_RETRY, workspace, id);
+    call_span(&call, new_id);
+    call_number(&call, store->dedupe_ttl_ms);
+    call.is_durable = true;
+    call_send(&call, read_person, (void (*)(void))cb, arg);
+}
+
+void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb, void *arg)
+{
+    struct call call;
+
+    call_entry(&call, store, SCRIPT_REMOVE, workspace, id);
+    call_number(&call, store->dedupe_ttl_ms);
+    call.is_durable = true;
+    call_send(&call, read_person, (void (*)(void))cb, arg);
+}
+
+static struct span member(const json_t *root, const char *name)
+{
+    const json_t *value = json_object_get(root, name);
+
+    return json_is_string(value) ? (struct span){json_string_value(value), json_string_length(value)}
+                                 : (struct span){"", 0};
+}
+
+static void read_get(struct pending *pending, enum store_result result, const struct redisReply *reply)
+{
+    store_get_cb *cb = (store_get_cb *)pending->cb;
+    struct get_answer answer = {0};
+    struct tombstone tombstone;
+    struct entry entry;
+    struct entry_text text;
+
+    if (result == STORE_OK && !reply_is_array(reply, 4)) {
+        result = STORE_PROTOCOL;
+    }
+    if (result != STORE_OK) {
+        cb(result, NULL, pending->arg);
+        return;
+    }
+    struct span json = reply_span(reply->element[3]);
+    json_t *root = json.len > 0 ? json_loadb(json.ptr, json.len, 0, NULL) : NULL;
+
+    answer.now_ms = reply_number(reply->element[0]);
+    answer.is_in_flight = reply_number(reply->element[1]) != 0;
+    /* The caller knows the ID; the spans of `entry.id` stay empty here on purpose. */
+    if (reply_entry(reply->element[2], (struct span){0}, &text, &entry) == 0) {
+        answer.entry = &entry;
+    } else if (root) {
+        tombstone = (struct tombstone){
+            .how = member(root, "how"),
+            .session = member(root, "session"),
+            .client_message_id = member(root, "clientMessageID"),
+            .kind = member(root, "kind"),
+            .replaced_by = member(root, "replacedBy"),
+            .result = member(root, "result"),
+            .accepted_at_ms = (int64_t)json_number_value(json_object_get(root, "acceptedAt")),
+            .ended_at_ms = (int64_t)json_number_value(json_object_get(root, "endedAt")),
+        };
+        answer.tombstone = &tombstone;
+    }
+    cb(STORE_OK, &answer, pending->arg);
+    json_decref(root);
+}
+
+void store_get(struct store *store, struct span workspace, struct span id, store_get_cb *cb, void *arg)
+{
+    struct call call;
+
+    call_entry(&call, store, SCRIPT_GET, workspace, id);
+    call_send(&call, read_get, (void (*)(void))cb, arg);
+}
+
+/* Entries and their rooms in newly allocated memory; the number read, or -1 when out of memory. */
+static int64_t read_entries(const struct redisReply *rows, struct entry **ret_entries, struct entry_text **ret_texts)
+{
+    struct entry *entries = calloc(rows->elements + 1, sizeof(*entries));
+    struct entry_text *texts = calloc(rows->elements + 1, sizeof(*texts));
+    int64_t count = 0;
+
+    *ret_entries = entries;
+    *ret_texts = texts;
+    if (!entries || !texts) {
+        return -1;
+    }
+    for (size_t i = 0; i < rows->elements; i++) {
+        const struct redisReply *row = rows->element[i];
+
+        if (reply_is_array(row, 2) &&
+            reply_entry(row->element[1], reply_span(row->element[0]), &texts[count], &entries[count]) == 0) {
+            count++;
+        }
+    }
+    return count;
+}
+
+static void read_list(struct pending *pending, enum store_result result, const struct redisReply *reply)
+{
+    store_list_cb *cb = (store_list_cb *)pending->cb;
+    struct list_answer answer = {0};
+    struct entry *entries;
+    struct entry_text *texts;
+
+    if (result == STORE_OK && (!reply_is_array(reply, 6) || !reply_is_array(reply->element[5], 0))) {
+        result = STORE_PROTOCOL;
+    }
+    if (result != STORE_OK) {
+        cb(result, NULL, pending->arg);
+        return;
+    }
+    int64_t count = read_entries(reply->element[5], &entries, &texts);
+
+    if (count < 0) {
+        cb(STORE_FULL, NULL, pending->arg);
+    } else {
+        answer.entries = entries;
+        answer.count = (size_t)count;
+        answer.walked = (uint32_t)reply_number(reply->element[4]);
+        answer.has_more = reply_number(reply->element[1]) != 0;
+        answer.in_flight = reply_span(reply->element[2]);
+        answer.in_flight_since_ms = reply_number(reply->element[3]);
+        answer.now_ms = reply_number(reply->element[0]);
+        cb(STORE_OK, &answer, pending->arg);
+    }
+    free(entries);
+    free(texts);
+}
+
+void store_list(struct store *store, struct span workspace, struct span session, uint32_t offset, uint32_t limit,
+                store_list_cb *cb, void *arg)
+{
+    const uint32_t p = partition_of(workspace.ptr, workspace.len);
+    struct call call;
+
+    call_init(&call, store, SCRIPT_LIST, p);
+    call_key(&call, "outboxq", p, workspace, session);
+    call_encoded(&call, workspace);
+    call_encoded(&call, session);
+    call_number(&call, offset);
+    call_number(&call, limit < LIST_PAGE_MAX ? limit : LIST_PAGE_MAX);
+    call_number(&call, store->lock_ttl_ms);
+    call_send(&call, read_list, (void (*)(void))cb, arg);
+}
+
+static void read_counts(struct pending *pending, enum store_result result, const struct redisReply *reply)
+{
+    store_counts_cb *cb = (store_counts_cb *)pending->cb;
+    struct counts_answer answer = {0};
+
+    if (result == STORE_OK && (!reply_is_array(reply, 4) || !reply_is_array(reply->element[3], 0))) {
+        result = STORE_PROTOCOL;
+    }
+    if (result != STORE_OK) {
+        cb(result, NULL, pending->arg);
+        return;
+    }
+    int64_t oldest = reply_number(reply->element[1]);
+
+    answer.now_ms = reply_number(reply->element[0]);
+    answer.oldest_open_age_ms = oldest > 0 && oldest < answer.now_ms ? answer.now_ms - oldest : 0;
+    answer.locked = (uint64_t)reply_number(reply->element[2]);
+    const struct redisReply *flat = reply->element[3];
+
+    for (size_t i = 0; i + 1 < flat->elements; i += 2) {
+        struct span name = reply_span(flat->element[i]);
+        int64_t number = reply_number(flat->element[i + 1]);
+        enum entry_status status;
+
+        if (number > 0 && entry_status_from_name(name.ptr, name.len, &status) == 0) {
+            answer.by_status[status] = (uint64_t)number;
+        }
+    }
+    cb(STORE_OK, &answer, pending->arg);
+}
+
+void store_counts(struct store *store, uint32_t partition, store_counts_cb *cb, void *arg)
+{
+    struct call call;
+
+    call_init(&call, store, SCRIPT_COUNTS, partition);
+    call_key(&call, "outboxstat", partition, (struct span){0}, (struct span){0});
+    call_send(&call, read_counts, (void (*)(void))cb, arg);
+}
