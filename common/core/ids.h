@@ -31,7 +31,12 @@ struct token_parts {
     uint64_t incarnation;
     uint64_t claim;
 };
+/* The numbers have no leading zeros; generation, incarnation and claim in lower-case hex, the slot in decimal. */
 struct lock_token lock_token_make(const struct token_parts *parts);
+/* What every token of that slot begins with, in whatever process: `node.generation.slot.` */
+struct lock_token lock_token_slot_prefix(const struct token_parts *parts);
+/* The same of one process: `node.generation.slot.incarnation.` */
+struct lock_token lock_token_process_prefix(const struct token_parts *parts);
 /* Text from the store: untrusted. Returns 0 or -EINVAL. */
 int lock_token_parse(const char *text, size_t len, struct token_parts *ret);
 /* Whether `name` may be a node name: 1 to 64 of [A-Za-z0-9_-]. */
