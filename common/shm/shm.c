@@ -184,6 +184,7 @@ fail:
 /* Reads each field of the header once and keeps what held. */
 static int check_header(struct shm *shm, uint64_t *ret_created_boot_ms)
 {
+    assert(shm->base); /* map_bytes succeeded */
     const struct shm_header *header = (const struct shm_header *)(const void *)shm->base;
 
     if (atomic_load_explicit(&header->magic, memory_order_acquire) != SHM_MAGIC) {
