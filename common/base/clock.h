@@ -1,5 +1,6 @@
-/* The clocks, told apart by name. mono: CLOCK_MONOTONIC, for waits and latencies inside a process. boot:
- * CLOCK_BOOTTIME, for lock deadlines (it counts through a suspend). wall: Unix time, for people and HTTP dates only. */
+/* The clocks, told apart by name. mono: CLOCK_MONOTONIC, for waits and latencies inside a process.
+ * boot: CLOCK_BOOTTIME, for lock deadlines (it counts through a suspend). wall: Unix time, for
+ * people and HTTP dates only. */
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
 

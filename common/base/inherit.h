@@ -1,14 +1,17 @@
-/* What a child gets from the supervisor: descriptors at fixed numbers, everything else on its command line. The
- * only place where these numbers stand; spawn.c fills them, each child's main.c takes them.
+/* What a child gets from the supervisor: descriptors at fixed numbers, everything else on its
+ * command line. The only place where these numbers stand; spawn.c fills them, each child's main.c
+ * takes them. Who gets it: both kinds of children, where nothing else is said.
  *
- *   fd    what                                                 who gets it    why
- *   3     configuration: sealed memfd, YAML with secrets       api, worker    the checked bytes, not a file that may have changed
- *   4     shared-memory segment                                api, worker    mapped, then closed
- *   5     lifeline: read end of a pipe, end-of-file when the   api, worker    to drain when the supervisor is dead
- *         supervisor is gone
- *   6     ready: write end of a pipe; "READY\n" once it serves api, worker    the old process goes only after that
- *   16…   listening sockets, in the order of `listen`          api            shared by old and new process
- *   64+n  eventfd of slot n                                    see wake.h     to wake a peer, to be woken
+ *   fd    what                                          why
+ *   3     configuration: sealed memfd, YAML with        the checked bytes, not a file that
+ *         secrets                                       may have changed
+ *   4     shared-memory segment                         mapped, then closed
+ *   5     lifeline: read end of a pipe, end-of-file     to drain when the supervisor is dead
+ *         when the supervisor is gone
+ *   6     ready: write end of a pipe; "READY\n" once    the old process goes only after that
+ *         it serves
+ *   16…   listening sockets, in the order of `listen`   shared by old and new process; api only
+ *   64+n  eventfd of slot n (see wake.h)                to wake a peer, to be woken
  */
 #ifndef COMMON_BASE_INHERIT_H
 #define COMMON_BASE_INHERIT_H
@@ -25,7 +28,8 @@ enum inherit_fd {
     INHERIT_EVENTFD_FIRST = 64,
 };
 
-/* Command line of every child: PROGRAM --slot N --generation HEX --incarnation HEX --node NAME [--listeners N] */
+/* Command line of every child: PROGRAM --slot N --generation HEX --incarnation HEX --node NAME
+ * [--listeners N] */
 struct inherit_args {
     uint32_t slot;
     uint64_t generation;
@@ -38,12 +42,13 @@ struct inherit_args {
 int inherit_parse_args(int argc, char **argv, struct inherit_args *ret);
 /* Sets CLOEXEC on all inherited descriptors that exist: no grandchild gets them. */
 void inherit_protect(void);
-/* Takes the exclusive lock file of this process, `STATE_DIR/locks/GENERATION.SLOT` (hex, decimal), held until the
- * process ends (contract §8). Creates it if needed. Returns the descriptor, which stays open, or -errno
- * (-EWOULDBLOCK: another process holds it). */
+/* Takes the exclusive lock file of this process, `STATE_DIR/locks/GENERATION.SLOT` (hex, decimal),
+ * held until the process ends (contract §8). Creates it if needed. Returns the descriptor, which
+ * stays open, or -errno (-EWOULDBLOCK: another process holds it). Blocks for at most 0.2 s:
+ * somebody may only be looking whether it is free. */
 int inherit_lock_slot(const char *state_dir, uint64_t generation, uint32_t slot);
-/* Whether nobody holds that lock (a file that is absent: -ENOENT; then the token belongs to another node). Returns 1
- * free, 0 held, -errno. Never creates and never keeps the lock. */
+/* Whether nobody holds that lock (a file that is absent: -ENOENT; then the token belongs to another
+ * node). Returns 1 free, 0 held, -errno. Never creates and never keeps the lock. */
 int inherit_slot_is_free(const char *state_dir, uint64_t generation, uint32_t slot);
 
 #endif

@@ -1,5 +1,6 @@
-/* Structured log lines on stderr: logfmt or JSON, `<n>` priorities when journald listens. One line per call.
- * Only programs log; libraries return errors. No secrets; no message text at INFO and above (contract §10). */
+/* Structured log lines on stderr: logfmt or JSON, `<n>` priorities when journald listens. One line
+ * per call. Only programs log; libraries return errors. No secrets; no message text at INFO and
+ * above (contract §10). */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
 
@@ -26,7 +27,7 @@ void log_done(void);
 
 /* A message and pairs of (key, value), ended by NULL; values are strings, escaped here.
  *   log_write(LOG_LEVEL_WARN, "store is away", "store", url, "error", strerror(-err), NULL);
- * Numbers through LOG_I64(x), which formats into a compound literal that lives until the statement's block ends. */
+ * Numbers through LOG_I64(x): its text lives until the end of the statement. */
 void log_write(enum log_level level, const char *message, ...) __attribute__((sentinel));
 /* Whether a line of this level would be written: for callers that would format for nothing. */
 int log_wants(enum log_level level);

@@ -1,5 +1,6 @@
-/* The configuration: one YAML file, read by a table (settings.def) into one immutable struct. Contract §3, §4, §13.
- * Mistakes are collected in one pass, each with file, line, key path and reason. */
+/* The configuration: one YAML file, read by a table (settings.def) into one immutable struct.
+ * Contract §3, §4, §13. Mistakes are collected in one pass, each with file, line, key path and
+ * reason. */
 #ifndef COMMON_BASE_SETTINGS_H
 #define COMMON_BASE_SETTINGS_H
 
@@ -10,7 +11,8 @@
 #include "common/base/log.h"
 #include "common/core/buf.h"
 
-#define KIND_COUNT_MAX 32 /* declared kinds, the built-in ones included: metric labels have this many places */
+/* Declared kinds, the built-in ones included: metric labels have this many places. */
+#define KIND_COUNT_MAX 32
 
 struct text_list {
     char **items; /* owned */
@@ -41,32 +43,33 @@ struct status_list {
 };
 
 struct verify_lookup {
-    char *url; /* template; NULL: the kind has no look-up */
+    char *url;    /* template; NULL: the kind has no look-up */
     char *method; /* "GET" by default */
     struct status_list delivered, absent;
 };
 
-/* One kind (contract §4). Limits that the file leaves out of a kind have the top-level value here already. */
+/* One kind (contract §4). Limits that the file leaves out of a kind have the top-level value here
+ * already. */
 struct kind {
     char *name;
     enum executor executor;
-    char *method;     /* default "POST" */
-    char *url;        /* template, relative to the target (or absolute); the built-in prompt over http: "/" */
-    char *body;       /* template; NULL: the payload, or {"text":…,"model":…} for a kind with text */
+    char *method; /* default "POST" */
+    char *url;    /* template, relative to the target, or absolute; prompt over http: "/" */
+    char *body; /* template; NULL: the payload, or {"text":…,"model":…} for a kind with text */
     char *content_type; /* default "application/json" */
-    char *lane;       /* template; NULL: the session of the request, or "global" */
+    char *lane;         /* template; NULL: the session of the request, or "global" */
     enum ordering ordering;
     bool is_idempotent;
     char *follow_up_edit, *follow_up_remove; /* names of kinds, or NULL */
     struct verify_lookup verify;
     enum on_ambiguous on_ambiguous;
-    int64_t timeout_ms;       /* default: delivery_timeout */
+    int64_t timeout_ms; /* default: delivery_timeout */
     int64_t verify_settle_ms;
     int64_t verify_delay_ms;
     int64_t retry_backoff_ms, max_backoff_ms;
     int64_t retry_for_ms;
     uint32_t max_attempts, max_verify_attempts, max_transient_failures;
-    uint32_t max_in_flight;   /* per worker; 0: no limit of its own */
+    uint32_t max_in_flight; /* per worker; 0: no limit of its own */
 };
 
 typedef int64_t setting_DURATION;
@@ -87,7 +90,8 @@ struct settings {
     size_t kind_count;
 };
 
-/* All mistakes found, one line each: "outboxd.yaml:12: kinds[2].timeout: 10x is not a duration (use 30s, 10m)". */
+/* All mistakes found, one line each: "outboxd.yaml:12: kinds[2].timeout: 10x is not a duration (use
+ * 30s, 10m)". */
 struct settings_report {
     struct buf errors;   /* lines; empty: none */
     struct buf warnings; /* lines, e.g. target.password in the file */
@@ -96,24 +100,30 @@ struct settings_report {
 void settings_report_init(struct settings_report *report);
 void settings_report_done(struct settings_report *report);
 
-/* Reads the file at `path` (NULL: all defaults), or bytes. On success *ret is owned by the caller. Returns 0,
- * -EINVAL (mistakes: see the report), or -errno (the file can't be read; the report says so too).
- * Reads the password files it names (so that one missing is told), into target_password and the store URL. */
+/* Reads the file at `path` (NULL: all defaults), or bytes. On success *ret is owned by the caller.
+ * Returns 0, -EINVAL (mistakes: see the report), or -errno (the file can't be read; the report says
+ * so too). Reads the password files it names (so that one missing is told), into target_password
+ * and the store URL. */
 int settings_load(const char *path, struct settings **ret, struct settings_report *report);
-int settings_parse(const char *name, const char *bytes, size_t len, struct settings **ret, struct settings_report *report);
+int settings_parse(const char *name, const char *bytes, size_t len, struct settings **ret,
+                   struct settings_report *report);
 void settings_destroy(struct settings **settings);
 
-/* Writes YAML that settings_parse reads back to the same struct. with_secrets false: secrets appear as "***"
- * (--print-config); true: for the memfd that children inherit. Returns 0 or -ENOMEM. */
+/* Writes YAML that settings_parse reads back to the same struct. with_secrets false: secrets appear
+ * as "***" (--print-config); true: for the memfd that children inherit. Returns 0 or -ENOMEM. */
 int settings_print(const struct settings *settings, bool with_secrets, struct buf *out);
 
 /* The kind of that name (len bytes), or NULL. The index is its metric label. */
 const struct kind *settings_kind(const struct settings *settings, const char *name, size_t len);
 size_t settings_kind_index(const struct settings *settings, const struct kind *kind);
 
-/* Values that are derived: lock_ttl and drain_timeout with their 0 resolved, workers with 0 resolved. */
+/* Values that are derived: lock_ttl and drain_timeout with their 0 resolved, workers with 0
+ * resolved. */
 int64_t settings_lock_ttl_ms(const struct settings *settings);
 int64_t settings_drain_timeout_ms(const struct settings *settings);
 uint32_t settings_worker_count(const struct settings *settings);
+/* The longest time an attempt of any kind, or a verification, may take: less than the lock's
+ * lifetime. */
+int64_t settings_longest_timeout_ms(const struct settings *settings);
 
 #endif

@@ -1,4 +1,5 @@
-/* Entry IDs, lock tokens and the names of what they are made of. Pure: time and randomness are given. */
+/* Entry IDs, lock tokens and the names of what they are made of. Pure: time and randomness are
+ * given. */
 #ifndef COMMON_CORE_IDS_H
 #define COMMON_CORE_IDS_H
 
@@ -6,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "ob_" + 26 characters of Crockford base32 (lower case): 48 bits of Unix milliseconds, 80 random bits.
- * Sortable by time as text. */
+/* "ob_" + 26 characters of Crockford base32 (lower case): 48 bits of Unix milliseconds, 80 random
+ * bits. Sortable by time as text. */
 #define ENTRY_ID_LEN 29
 struct entry_id {
     char text[ENTRY_ID_LEN + 1];
@@ -16,10 +17,11 @@ struct entry_id entry_id_make(int64_t wall_ms, const uint8_t random[10]);
 /* Whether the text has exactly the form above. */
 bool entry_id_is_valid(const char *text, size_t len);
 
-/* A lock token: `node.generation.slot.random` (contract §8). `random` is the process's incarnation and a claim
- * number, both hex: `node.3f9a….5.8c21….1a2`. The incarnation is drawn by the supervisor for every child it starts, so
- * that what an earlier process in the same slot held can be told from what this one holds. */
-#define NODE_NAME_MAX 64
+/* A lock token: `node.generation.slot.random` (contract §8). `random` is the process's incarnation
+ * and a claim number, both hex: `node.3f9a….5.8c21….1a2`. The incarnation is drawn by the
+ * supervisor for every child it starts, so that what an earlier process in the same slot held can
+ * be told from what this one holds. */
+#define NODE_NAME_MAX  64
 #define LOCK_TOKEN_MAX 160
 struct lock_token {
     char text[LOCK_TOKEN_MAX];
@@ -31,7 +33,8 @@ struct token_parts {
     uint64_t incarnation;
     uint64_t claim;
 };
-/* The numbers have no leading zeros; generation, incarnation and claim in lower-case hex, the slot in decimal. */
+/* The numbers have no leading zeros; generation, incarnation and claim in lower-case hex, the slot
+ * in decimal. */
 struct lock_token lock_token_make(const struct token_parts *parts);
 /* What every token of that slot begins with, in whatever process: `node.generation.slot.` */
 struct lock_token lock_token_slot_prefix(const struct token_parts *parts);

@@ -1,5 +1,6 @@
-/* What follows from an outcome: (status, counters, outcome, limits) -> new status, counters, delay, event.
- * Pure: no I/O, no clock, no randomness of its own. The table is lifecycle.def; contract §3. */
+/* What follows from an outcome: (status, counters, outcome, limits) -> new status, counters, delay,
+ * event. Pure: no I/O, no clock, no randomness of its own. The table is lifecycle.def; contract §3.
+ */
 #ifndef COMMON_CORE_LIFECYCLE_H
 #define COMMON_CORE_LIFECYCLE_H
 
@@ -58,7 +59,7 @@ struct lifecycle_limits {
 /* What happened. */
 struct lifecycle_input {
     enum outcome outcome;
-    int64_t retry_after_ms;       /* <0: the target gave none. Already clamped (backoff_retry_after) */
+    int64_t retry_after_ms; /* <0: the target gave none. Already clamped (backoff_retry_after) */
     int64_t since_first_claim_ms; /* for RETRY_WINDOW */
     int64_t settle_left_ms;       /* for TOO_EARLY: until verify_settle has passed */
     uint32_t random;              /* uniformly random, for jitter */
@@ -81,7 +82,8 @@ int lifecycle_apply(const struct lifecycle_state *state, const struct lifecycle_
 const char *entry_status_name(enum entry_status status);
 const char *outcome_name(enum outcome outcome);
 const char *error_code_name(enum error_code code);
-/* Returns 0 and fills *ret, or -EINVAL for a name that is none. `len` bytes, need not end in NUL. */
+/* Returns 0 and fills *ret, or -EINVAL for a name that is none. `len` bytes, need not end in NUL.
+ */
 int entry_status_from_name(const char *name, uint64_t len, enum entry_status *ret);
 
 #endif

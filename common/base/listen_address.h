@@ -1,0 +1,19 @@
+/* One address of the setting `listen`: ADDRESS:PORT, [V6]:PORT or unix:PATH. Pure; opens nothing.
+ * Contract §13. */
+#ifndef COMMON_BASE_LISTEN_ADDRESS_H
+#define COMMON_BASE_LISTEN_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+struct listen_address {
+    struct sockaddr_storage address; /* AF_INET, AF_INET6 or AF_UNIX */
+    socklen_t length;
+    bool is_local; /* loopback or a Unix socket: nobody outside this machine gets here */
+};
+
+/* Returns 0 and fills *ret, or -EINVAL and says why in *ret_reason (static string). */
+int listen_address_parse(const char *text, struct listen_address *ret, const char **ret_reason);
+
+#endif
