@@ -6,23 +6,32 @@
 
 #include "common/store/store_internal.h"
 
+static uint32_t count_up(const struct store *store)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < store->conn_count; i++) {
+        count += store_conn_is_up(store->conns[i]);
+    }
+    return count;
+}
+
+/* Counted anew each time: one that is still down tells, too, when the reason changes. */
 static void on_conn_state(struct store_conn *conn, bool is_up, enum store_result why, void *arg)
 {
     struct store *store = arg;
+    uint32_t before = store->conns_up;
 
     (void)conn;
+    store->conns_up = count_up(store);
     if (is_up) {
-        store->conns_up++;
-        if (store->conns_up == 1 && store->on_state) {
+        if (before == 0 && store->on_state) {
             store->on_state(store, true, STORE_OK, store->arg);
         }
         return;
     }
-    if (store->conns_up > 0) {
-        store->conns_up--;
-        if (store->on_lost) {
-            store->on_lost(store, store->arg);
-        }
+    if (store->conns_up < before && store->on_lost) {
+        store->on_lost(store, store->arg);
     }
     if (store->conns_up == 0 && store->on_state) {
         store->on_state(store, false, why, store->arg);

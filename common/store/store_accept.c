@@ -26,13 +26,15 @@ static int accept_result_of(struct span name, enum accept_result *ret)
     return -1;
 }
 
-static void read_accept(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_accept(struct pending *pending, enum store_result result,
+                        const struct redisReply *reply)
 {
     store_accept_cb *cb = (store_accept_cb *)pending->cb;
     struct accept_answer answer = {0};
 
-    if (result == STORE_OK && (!reply_is_array(reply, 5) ||
-                               accept_result_of(reply_span(reply->element[0]), &answer.result) < 0)) {
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 5) ||
+         accept_result_of(reply_span(reply->element[0]), &answer.result) < 0)) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
@@ -46,7 +48,8 @@ static void read_accept(struct pending *pending, enum store_result result, const
     cb(STORE_OK, &answer, pending->arg);
 }
 
-void store_accept(struct store *store, const struct accept_request *request, store_accept_cb *cb, void *arg)
+void store_accept(struct store *store, const struct accept_request *request, store_accept_cb *cb,
+                  void *arg)
 {
     const uint32_t p = partition_of(request->workspace.ptr, request->workspace.len);
     const struct entry_body *body = request->body;

@@ -1,4 +1,5 @@
-/* Puts one script call together and times it: arguments, keys, the pending record. Knows no script's meaning. */
+/* Puts one script call together and times it: arguments, keys, the pending record. Knows no
+ * script's meaning. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +76,8 @@ void call_init(struct call *call, struct store *store, enum script_id script, ui
     call_number(call, store->events_max);
 }
 
-void call_key(struct call *call, const char *what, uint32_t partition, struct span workspace, struct span rest)
+void call_key(struct call *call, const char *what, uint32_t partition, struct span workspace,
+              struct span rest)
 {
     size_t need = strlen(what) + 16 + workspace.len * 3 + rest.len * 3;
     char *start = room(call, need);
@@ -133,7 +135,8 @@ static void count(const struct pending *pending, enum store_result result)
     struct metrics *metrics = pending->store->metrics;
 
     metrics_add_store_request(metrics, pending->script, label_of(result), 1);
-    metrics_observe_ns(metrics, METRIC_store_request_duration_seconds, 0, clock_mono_ns() - pending->sent_ns);
+    metrics_observe_ns(metrics, METRIC_store_request_duration_seconds, 0,
+                       clock_mono_ns() - pending->sent_ns);
 }
 
 static void on_reply(enum store_result result, const struct redisReply *reply, void *arg)
@@ -145,8 +148,8 @@ static void on_reply(enum store_result result, const struct redisReply *reply, v
     free(pending);
 }
 
-/* A call that could not be put together (out of memory, a name beyond all limits) fails like one that found no room,
- * and as late: callbacks never run before the call returned. */
+/* A call that could not be put together (out of memory, a name beyond all limits) fails like one
+ * that found no room, and as late: callbacks never run before the call returned. */
 struct failing {
     uv_timer_t timer;
     struct pending *pending;
@@ -171,7 +174,8 @@ static void fail_later(struct pending *pending)
     struct failing *failing = calloc(1, sizeof(*failing));
 
     if (!failing) {
-        abort(); /* a small fixed object: restart and recovery are the tested path (style, Errors) */
+        abort(); /* a small fixed object: restart and recovery are the tested path (style, Errors)
+                  */
     }
     failing->pending = pending;
     failing->timer.data = failing;
@@ -203,6 +207,6 @@ void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *
     if (call->is_durable && store->durability.level == DURABILITY_REPLICAS) {
         replicas = store->durability.replicas;
     }
-    store_conn_eval(store_pick(store), &store_scripts[call->script], call->key, call->argc, call->argv, replicas,
-                    on_reply, pending);
+    store_conn_eval(store_pick(store), &store_scripts[call->script], call->key, call->argc,
+                    call->argv, replicas, on_reply, pending);
 }

@@ -30,14 +30,16 @@ static int read_claims(const struct redisReply *list, int64_t now_ms, struct cla
     return count;
 }
 
-static void read_claim(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_claim(struct pending *pending, enum store_result result,
+                       const struct redisReply *reply)
 {
     store_claim_cb *cb = (store_claim_cb *)pending->cb;
     struct claim_answer answer = {0};
     struct claim_room *rooms = NULL;
     struct claim *claims = NULL;
 
-    if (result == STORE_OK && (!reply_is_array(reply, 4) || !reply_is_array(reply->element[3], 0))) {
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 4) || !reply_is_array(reply->element[3], 0))) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
@@ -61,10 +63,12 @@ static void read_claim(struct pending *pending, enum store_result result, const 
 }
 
 /* The quotas travel as pairs behind the fixed arguments, so this call has room of its own. */
-void store_claim(struct store *store, const struct claim_request *request, store_claim_cb *cb, void *arg)
+void store_claim(struct store *store, const struct claim_request *request, store_claim_cb *cb,
+                 void *arg)
 {
     struct call call;
-    size_t quotas = request->quota_count < CLAIM_QUOTAS_MAX ? request->quota_count : CLAIM_QUOTAS_MAX;
+    size_t quotas =
+        request->quota_count < CLAIM_QUOTAS_MAX ? request->quota_count : CLAIM_QUOTAS_MAX;
 
     call_init(&call, store, SCRIPT_CLAIM, request->partition);
     call_key(&call, "outboxdue", request->partition, (struct span){0}, (struct span){0});
@@ -76,7 +80,8 @@ void store_claim(struct store *store, const struct claim_request *request, store
         call_encoded(&call, request->quotas[i].workspace);
         call_number(&call, request->quotas[i].max);
     }
-    /* A request must not start before its claim is as durable as a 202 (contract §2, Durability). */
+    /* A request must not start before its claim is as durable as a 202 (contract §2, Durability).
+     */
     call.is_durable = true;
     call_send(&call, read_claim, (void (*)(void))cb, arg);
 }

@@ -35,17 +35,21 @@ int claim_reply_read(const struct redisReply *reply, int64_t now_ms, struct clai
         return -EBADMSG;
     }
     *claim = (struct claim){.now_ms = now_ms};
-    claim->workspace = read_name(reply_span(reply->element[0]), room->workspace, sizeof(room->workspace));
-    struct span session = read_name(reply_span(reply->element[1]), room->session, sizeof(room->session));
+    claim->workspace =
+        read_name(reply_span(reply->element[0]), room->workspace, sizeof(room->workspace));
+    struct span session =
+        read_name(reply_span(reply->element[1]), room->session, sizeof(room->session));
     struct span token = reply_span(reply->element[4]);
 
-    if (claim->workspace.len == 0 || session.len == 0 || token.len == 0 || token.len >= sizeof(claim->token.text) ||
+    if (claim->workspace.len == 0 || session.len == 0 || token.len == 0 ||
+        token.len >= sizeof(claim->token.text) ||
         mode_of(reply_span(reply->element[3]), &claim->mode) < 0) {
         return -EBADMSG;
     }
     memcpy(claim->token.text, token.ptr, token.len);
     claim->token.text[token.len] = '\0';
-    int err = reply_entry(reply->element[5], reply_span(reply->element[2]), &room->text, &claim->entry);
+    int err =
+        reply_entry(reply->element[5], reply_span(reply->element[2]), &room->text, &claim->entry);
 
     /* The key decides which session this is; the field is only a copy. */
     claim->entry.session = session;

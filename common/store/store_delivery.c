@@ -1,4 +1,5 @@
-/* What follows a claim: finish, settle, begin_send, release, owns. Each names the claim it belongs to. */
+/* What follows a claim: finish, settle, begin_send, release, owns. Each names the claim it belongs
+ * to. */
 #include <stdlib.h>
 
 #include "common/store/store_claim_reply.h"
@@ -36,7 +37,8 @@ static const char *event_name(enum entry_event event)
 }
 
 /* The arguments that all of these scripts begin with. */
-static void call_claim(struct call *call, struct store *store, enum script_id script, const struct claim_ref *ref)
+static void call_claim(struct call *call, struct store *store, enum script_id script,
+                       const struct claim_ref *ref)
 {
     const uint32_t p = partition_of(ref->workspace.ptr, ref->workspace.len);
 
@@ -48,7 +50,8 @@ static void call_claim(struct call *call, struct store *store, enum script_id sc
     call_str(call, ref->token.text);
 }
 
-static void read_outcome(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_outcome(struct pending *pending, enum store_result result,
+                         const struct redisReply *reply)
 {
     store_outcome_cb *cb = (store_outcome_cb *)pending->cb;
     struct outcome_answer answer = {0};
@@ -63,14 +66,15 @@ static void read_outcome(struct pending *pending, enum store_result result, cons
     }
     answer.applied = reply_number(reply->element[1]) != 0;
     answer.next_due_ms = reply_number(reply->element[2]);
-    if (reply->elements > 3 && claim_reply_read(reply->element[3], reply_number(reply->element[0]), &room) == 0) {
+    if (reply->elements > 3 &&
+        claim_reply_read(reply->element[3], reply_number(reply->element[0]), &room) == 0) {
         answer.next = &room.claim;
     }
     cb(STORE_OK, &answer, pending->arg);
 }
 
-void store_finish(struct store *store, const struct claim_ref *ref, enum sent_via via, struct span result, bool want_next,
-                  store_outcome_cb *cb, void *arg)
+void store_finish(struct store *store, const struct claim_ref *ref, enum sent_via via,
+                  struct span result, bool want_next, store_outcome_cb *cb, void *arg)
 {
     struct call call;
 
@@ -84,7 +88,8 @@ void store_finish(struct store *store, const struct claim_ref *ref, enum sent_vi
     call_send(&call, read_outcome, (void (*)(void))cb, arg);
 }
 
-void store_settle(struct store *store, const struct settle_request *request, store_outcome_cb *cb, void *arg)
+void store_settle(struct store *store, const struct settle_request *request, store_outcome_cb *cb,
+                  void *arg)
 {
     const struct lifecycle_step *step = &request->step;
     struct call call;
@@ -107,7 +112,8 @@ void store_settle(struct store *store, const struct settle_request *request, sto
     call_send(&call, read_outcome, (void (*)(void))cb, arg);
 }
 
-static void read_begin_send(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_begin_send(struct pending *pending, enum store_result result,
+                            const struct redisReply *reply)
 {
     store_begin_send_cb *cb = (store_begin_send_cb *)pending->cb;
 
@@ -126,7 +132,8 @@ static void read_begin_send(struct pending *pending, enum store_result result, c
     cb(STORE_OK, &answer, pending->arg);
 }
 
-void store_begin_send(struct store *store, const struct claim_ref *ref, store_begin_send_cb *cb, void *arg)
+void store_begin_send(struct store *store, const struct claim_ref *ref, store_begin_send_cb *cb,
+                      void *arg)
 {
     struct call call;
 
@@ -137,14 +144,16 @@ void store_begin_send(struct store *store, const struct claim_ref *ref, store_be
     call_send(&call, read_begin_send, (void (*)(void))cb, arg);
 }
 
-static void read_flag(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_flag(struct pending *pending, enum store_result result,
+                      const struct redisReply *reply)
 {
     store_flag_cb *cb = (store_flag_cb *)pending->cb;
 
     cb(result, result == STORE_OK && reply_number(reply) != 0, pending->arg);
 }
 
-void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms, store_flag_cb *cb, void *arg)
+void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
+                   store_flag_cb *cb, void *arg)
 {
     struct call call;
 

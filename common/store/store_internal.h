@@ -1,4 +1,5 @@
-/* What the typed calls share: the pool, one pending call, arguments, and how replies are read. Private to common/store. */
+/* What the typed calls share: the pool, one pending call, arguments, and how replies are read.
+ * Private to common/store. */
 #ifndef COMMON_STORE_STORE_INTERNAL_H
 #define COMMON_STORE_STORE_INTERNAL_H
 
@@ -8,7 +9,7 @@
 #include "common/store/scripts.h"
 #include "common/store/store.h"
 
-#define CALL_ARGS_MAX 280 /* 20 fixed ones, or a claim with 128 quotas */
+#define CALL_ARGS_MAX 280  /* 20 fixed ones, or a claim with 128 quotas */
 #define KEY_MAX       1600 /* outboxdedupe + partition + workspace + session + cmid, encoded */
 
 struct store {
@@ -30,8 +31,8 @@ struct store {
 /* The connected one with the least outstanding; some connection that is away if none is up. */
 struct store_conn *store_pick(struct store *store);
 
-/* One script call being put together. Text is copied into `text`; spans given as they are must live until the call is
- * made (hiredis copies then). */
+/* One script call being put together. Text is copied into `text`; spans given as they are must live
+ * until the call is made (hiredis copies then). */
 struct call {
     struct store *store;
     enum script_id script;
@@ -46,7 +47,8 @@ struct call {
 
 void call_init(struct call *call, struct store *store, enum script_id script, uint32_t partition);
 /* "<what>:{p}[:enc…]": workspace first; empty spans end the list. Becomes KEYS[1]. */
-void call_key(struct call *call, const char *what, uint32_t partition, struct span workspace, struct span rest);
+void call_key(struct call *call, const char *what, uint32_t partition, struct span workspace,
+              struct span rest);
 void call_span(struct call *call, struct span bytes);
 void call_str(struct call *call, const char *str);
 void call_encoded(struct call *call, struct span raw);
@@ -61,19 +63,21 @@ struct pending {
     void (*cb)(void); /* the typed callback, cast back by `read` */
     void *arg;
 };
-typedef void pending_reader(struct pending *pending, enum store_result result, const struct redisReply *reply);
+typedef void pending_reader(struct pending *pending, enum store_result result,
+                            const struct redisReply *reply);
 /* Sends; `read` runs once. Out of memory or an overflown call arrives there as STORE_FULL. */
 void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *arg);
 
 /* Readers of replies: never trust the form. */
 bool reply_is_array(const struct redisReply *reply, size_t at_least);
-int64_t reply_number(const struct redisReply *reply);  /* integer or numeric text; 0 otherwise */
+int64_t reply_number(const struct redisReply *reply);   /* integer or numeric text; 0 otherwise */
 struct span reply_span(const struct redisReply *reply); /* empty unless a string */
-/* A flat HGETALL array -> entry. Returns 0, or -EBADMSG if it is no entry at all. The error's text, decoded from JSON, is
- * written into `text` (an entry's private room). */
+/* A flat HGETALL array -> entry. Returns 0, or -EBADMSG if it is no entry at all. The error's text,
+ * decoded from JSON, is written into `text` (an entry's private room). */
 struct entry_text {
     char error[1024];
 };
-int reply_entry(const struct redisReply *fields, struct span id, struct entry_text *text, struct entry *ret);
+int reply_entry(const struct redisReply *fields, struct span id, struct entry_text *text,
+                struct entry *ret);
 
 #endif

@@ -6,7 +6,8 @@
 
 #define LIST_PAGE_MAX 500
 
-static void call_entry(struct call *call, struct store *store, enum script_id script, struct span workspace, struct span id)
+static void call_entry(struct call *call, struct store *store, enum script_id script,
+                       struct span workspace, struct span id)
 {
     const uint32_t p = partition_of(workspace.ptr, workspace.len);
 
@@ -37,15 +38,16 @@ static bool person_result_of(struct span name, enum person_result *ret)
     return false;
 }
 
-static void read_person(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_person(struct pending *pending, enum store_result result,
+                        const struct redisReply *reply)
 {
     store_person_cb *cb = (store_person_cb *)pending->cb;
     struct person_answer answer = {0};
     struct entry entry;
     struct entry_text text;
 
-    if (result == STORE_OK &&
-        (!reply_is_array(reply, 5) || !person_result_of(reply_span(reply->element[0]), &answer.result))) {
+    if (result == STORE_OK && (!reply_is_array(reply, 5) ||
+                               !person_result_of(reply_span(reply->element[0]), &answer.result))) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
@@ -60,8 +62,8 @@ static void read_person(struct pending *pending, enum store_result result, const
     cb(STORE_OK, &answer, pending->arg);
 }
 
-void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id, store_person_cb *cb,
-                 void *arg)
+void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id,
+                 store_person_cb *cb, void *arg)
 {
     struct call call;
 
@@ -72,7 +74,8 @@ void store_retry(struct store *store, struct span workspace, struct span id, str
     call_send(&call, read_person, (void (*)(void))cb, arg);
 }
 
-void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb, void *arg)
+void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb,
+                  void *arg)
 {
     struct call call;
 
@@ -86,11 +89,13 @@ static struct span member(const json_t *root, const char *name)
 {
     const json_t *value = json_object_get(root, name);
 
-    return json_is_string(value) ? (struct span){json_string_value(value), json_string_length(value)}
-                                 : (struct span){"", 0};
+    return json_is_string(value)
+               ? (struct span){json_string_value(value), json_string_length(value)}
+               : (struct span){"", 0};
 }
 
-static void read_get(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_get(struct pending *pending, enum store_result result,
+                     const struct redisReply *reply)
 {
     store_get_cb *cb = (store_get_cb *)pending->cb;
     struct get_answer answer = {0};
@@ -130,7 +135,8 @@ static void read_get(struct pending *pending, enum store_result result, const st
     json_decref(root);
 }
 
-void store_get(struct store *store, struct span workspace, struct span id, store_get_cb *cb, void *arg)
+void store_get(struct store *store, struct span workspace, struct span id, store_get_cb *cb,
+               void *arg)
 {
     struct call call;
 
@@ -139,7 +145,8 @@ void store_get(struct store *store, struct span workspace, struct span id, store
 }
 
 /* Entries and their rooms in newly allocated memory; the number read, or -1 when out of memory. */
-static int64_t read_entries(const struct redisReply *rows, struct entry **ret_entries, struct entry_text **ret_texts)
+static int64_t read_entries(const struct redisReply *rows, struct entry **ret_entries,
+                            struct entry_text **ret_texts)
 {
     struct entry *entries = calloc(rows->elements + 1, sizeof(*entries));
     struct entry_text *texts = calloc(rows->elements + 1, sizeof(*texts));
@@ -153,22 +160,24 @@ static int64_t read_entries(const struct redisReply *rows, struct entry **ret_en
     for (size_t i = 0; i < rows->elements; i++) {
         const struct redisReply *row = rows->element[i];
 
-        if (reply_is_array(row, 2) &&
-            reply_entry(row->element[1], reply_span(row->element[0]), &texts[count], &entries[count]) == 0) {
+        if (reply_is_array(row, 2) && reply_entry(row->element[1], reply_span(row->element[0]),
+                                                  &texts[count], &entries[count]) == 0) {
             count++;
         }
     }
     return count;
 }
 
-static void read_list(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_list(struct pending *pending, enum store_result result,
+                      const struct redisReply *reply)
 {
     store_list_cb *cb = (store_list_cb *)pending->cb;
     struct list_answer answer = {0};
     struct entry *entries;
     struct entry_text *texts;
 
-    if (result == STORE_OK && (!reply_is_array(reply, 6) || !reply_is_array(reply->element[5], 0))) {
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 6) || !reply_is_array(reply->element[5], 0))) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
@@ -193,8 +202,8 @@ static void read_list(struct pending *pending, enum store_result result, const s
     free(texts);
 }
 
-void store_list(struct store *store, struct span workspace, struct span session, uint32_t offset, uint32_t limit,
-                store_list_cb *cb, void *arg)
+void store_list(struct store *store, struct span workspace, struct span session, uint32_t offset,
+                uint32_t limit, store_list_cb *cb, void *arg)
 {
     const uint32_t p = partition_of(workspace.ptr, workspace.len);
     struct call call;
@@ -209,12 +218,14 @@ void store_list(struct store *store, struct span workspace, struct span session,
     call_send(&call, read_list, (void (*)(void))cb, arg);
 }
 
-static void read_counts(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_counts(struct pending *pending, enum store_result result,
+                        const struct redisReply *reply)
 {
     store_counts_cb *cb = (store_counts_cb *)pending->cb;
     struct counts_answer answer = {0};
 
-    if (result == STORE_OK && (!reply_is_array(reply, 4) || !reply_is_array(reply->element[3], 0))) {
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 4) || !reply_is_array(reply->element[3], 0))) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {

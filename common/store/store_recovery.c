@@ -8,14 +8,17 @@ struct held_room {
     char session[SESSION_ENC_MAX + 1];
 };
 
-/* Fills `held` and its names from {ws, ses, token, deadline, staged}. Returns false for what is no such row. */
-static bool read_row(const struct redisReply *row, int64_t now_ms, struct held_room *room, struct held_session *held)
+/* Fills `held` and its names from {ws, ses, token, deadline, staged}. Returns false for what is no
+ * such row. */
+static bool read_row(const struct redisReply *row, int64_t now_ms, struct held_room *room,
+                     struct held_session *held)
 {
     if (!reply_is_array(row, 5)) {
         return false;
     }
     *held = (struct held_session){
-        .workspace = read_name(reply_span(row->element[0]), room->workspace, sizeof(room->workspace)),
+        .workspace =
+            read_name(reply_span(row->element[0]), room->workspace, sizeof(room->workspace)),
         .session = read_name(reply_span(row->element[1]), room->session, sizeof(room->session)),
         .token = reply_span(row->element[2]),
         .deadline_ms = reply_number(row->element[3]),
@@ -26,11 +29,13 @@ static bool read_row(const struct redisReply *row, int64_t now_ms, struct held_r
     return held->workspace.len > 0 && held->session.len > 0;
 }
 
-static void read_held(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_held(struct pending *pending, enum store_result result,
+                      const struct redisReply *reply)
 {
     store_held_cb *cb = (store_held_cb *)pending->cb;
 
-    if (result == STORE_OK && (!reply_is_array(reply, 2) || !reply_is_array(reply->element[1], 0))) {
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 2) || !reply_is_array(reply->element[1], 0))) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
@@ -46,7 +51,8 @@ static void read_held(struct pending *pending, enum store_result result, const s
         cb(STORE_FULL, NULL, 0, pending->arg);
     } else {
         for (size_t i = 0; i < rows->elements; i++) {
-            if (read_row(rows->element[i], reply_number(reply->element[0]), &rooms[count], &held[count])) {
+            if (read_row(rows->element[i], reply_number(reply->element[0]), &rooms[count],
+                         &held[count])) {
                 count++;
             }
         }
@@ -56,7 +62,8 @@ static void read_held(struct pending *pending, enum store_result result, const s
     free(held);
 }
 
-void store_held(struct store *store, uint32_t partition, struct span prefix, store_held_cb *cb, void *arg)
+void store_held(struct store *store, uint32_t partition, struct span prefix, store_held_cb *cb,
+                void *arg)
 {
     struct call call;
 
@@ -66,15 +73,16 @@ void store_held(struct store *store, uint32_t partition, struct span prefix, sto
     call_send(&call, read_held, (void (*)(void))cb, arg);
 }
 
-static void read_recover(struct pending *pending, enum store_result result, const struct redisReply *reply)
+static void read_recover(struct pending *pending, enum store_result result,
+                         const struct redisReply *reply)
 {
     store_flag_cb *cb = (store_flag_cb *)pending->cb;
 
     cb(result, result == STORE_OK && reply_number(reply) != 0, pending->arg);
 }
 
-void store_recover(struct store *store, struct span workspace, struct span session, struct span token, store_flag_cb *cb,
-                   void *arg)
+void store_recover(struct store *store, struct span workspace, struct span session,
+                   struct span token, store_flag_cb *cb, void *arg)
 {
     const uint32_t p = partition_of(workspace.ptr, workspace.len);
     struct call call;

@@ -1,5 +1,5 @@
-/* Reads what scripts answer. The store's content is untrusted: a reply of another form gives zeroes and empty spans, an
- * entry that can't be read is marked, nothing is asserted. */
+/* Reads what scripts answer. The store's content is untrusted: a reply of another form gives zeroes
+ * and empty spans, an entry that can't be read is marked, nothing is asserted. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -54,8 +54,11 @@ static void read_error(struct span json, struct entry_text *text, struct entry *
     const char *message = json_string_value(json_object_get(root, "message"));
 
     if (code) {
-        int len = snprintf(text->error, sizeof(text->error), "%s%c%s", code, '\0', message ? message : "");
-        size_t held = len < 0 ? 0 : (size_t)len < sizeof(text->error) ? (size_t)len : sizeof(text->error) - 1;
+        int len = snprintf(text->error, sizeof(text->error), "%s%c%s", code, '\0',
+                           message ? message : "");
+        size_t held = len < 0                             ? 0
+                      : (size_t)len < sizeof(text->error) ? (size_t)len
+                                                          : sizeof(text->error) - 1;
         size_t code_len = strlen(code);
 
         if (code_len < held) {
@@ -116,7 +119,8 @@ static void read_field(struct span name, struct span value, struct entry *entry)
     }
 }
 
-int reply_entry(const struct redisReply *fields, struct span id, struct entry_text *text, struct entry *ret)
+int reply_entry(const struct redisReply *fields, struct span id, struct entry_text *text,
+                struct entry *ret)
 {
     bool has_status = false;
 

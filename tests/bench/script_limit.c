@@ -1,5 +1,6 @@
-/* The store's own limit: how many accepts a second the real accept script does when a pipelining client drives it
- * directly, with no HTTP in front. Prints one line of key=value. Benchmark only: exits on the first trouble. */
+/* The store's own limit: how many accepts a second the real accept script does when a pipelining
+ * client drives it directly, with no HTTP in front. Prints one line of key=value. Benchmark only:
+ * exits on the first trouble. */
 #include <getopt.h>
 #include <hiredis/adapters/libuv.h>
 #include <hiredis/async.h>
@@ -25,7 +26,8 @@ struct bench {
     char body[BODY_BYTES];
 };
 
-static struct bench bench = {.connections = 16, .depth = 16, .workspaces = 8, .sessions = 1000, .seconds = 5};
+static struct bench bench = {
+    .connections = 16, .depth = 16, .workspaces = 8, .sessions = 1000, .seconds = 5};
 
 struct slot {
     redisAsyncContext *context;
@@ -41,8 +43,8 @@ static void on_reply(redisAsyncContext *context, void *raw, void *arg)
     uint64_t now = uv_hrtime();
 
     (void)context;
-    if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 && reply->element[0]->str &&
-        strcmp(reply->element[0]->str, "accepted") == 0) {
+    if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+        reply->element[0]->str && strcmp(reply->element[0]->str, "accepted") == 0) {
         bench.accepted++;
     } else {
         if (bench.refused++ == 0) {
@@ -64,15 +66,30 @@ static void issue(struct slot *slot)
 
     snprintf(workspace, sizeof(workspace), "bench-%u", (unsigned)(n % bench.workspaces));
     snprintf(session, sizeof(session), "session-%u", (unsigned)(n % bench.sessions));
-    snprintf(id, sizeof(id), "ob_%013llx%013llu", (unsigned long long)bench.run, (unsigned long long)n);
-    snprintf(cmid, sizeof(cmid), "message-%013llx-%llu", (unsigned long long)bench.run, (unsigned long long)n);
+    snprintf(id, sizeof(id), "ob_%013llx%013llu", (unsigned long long)bench.run,
+             (unsigned long long)n);
+    snprintf(cmid, sizeof(cmid), "message-%013llx-%llu", (unsigned long long)bench.run,
+             (unsigned long long)n);
     unsigned p = partition_of(workspace, strlen(workspace));
 
     snprintf(partition, sizeof(partition), "%u", p);
     snprintf(key, sizeof(key), "outboxq:{%u}:%s:%s", p, workspace, session);
-    const char *argv[ARG_COUNT] = {"EVALSHA", store_scripts[SCRIPT_ACCEPT].sha1, "1", key, partition, "100000", workspace,
-                                   session, id, cmid, "0123456789abcdef0123456789abcdef", "prompt", "s", "user-1",
-                                   bench.body, "1000000"};
+    const char *argv[ARG_COUNT] = {"EVALSHA",
+                                   store_scripts[SCRIPT_ACCEPT].sha1,
+                                   "1",
+                                   key,
+                                   partition,
+                                   "100000",
+                                   workspace,
+                                   session,
+                                   id,
+                                   cmid,
+                                   "0123456789abcdef0123456789abcdef",
+                                   "prompt",
+                                   "s",
+                                   "user-1",
+                                   bench.body,
+                                   "1000000"};
     size_t lens[ARG_COUNT];
 
     for (int i = 0; i < ARG_COUNT; i++) {
@@ -132,7 +149,8 @@ static void parse(int argc, char **argv)
         }
     }
     if (!bench.socket_path) {
-        fprintf(stderr, "usage: script_limit -s SOCKET [-c connections] [-d depth] [-t seconds] [-m sessions]\n");
+        fprintf(stderr, "usage: script_limit -s SOCKET [-c connections] [-d depth] [-t seconds] "
+                        "[-m sessions]\n");
         exit(2);
     }
 }
@@ -144,7 +162,8 @@ int main(int argc, char **argv)
     load_script();
     uint64_t start = uv_hrtime();
 
-    bench.run = start & 0xfffffffffffff; /* every run has names of its own: nothing is a duplicate */
+    bench.run =
+        start & 0xfffffffffffff; /* every run has names of its own: nothing is a duplicate */
     bench.end_ns = start + (uint64_t)(bench.seconds * 1e9);
     for (unsigned i = 0; i < bench.connections; i++) {
         redisAsyncContext *context = redisAsyncConnectUnix(bench.socket_path);
@@ -165,8 +184,9 @@ int main(int argc, char **argv)
     getrusage(RUSAGE_SELF, &usage);
     double cpu = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-    printf("accepts_per_s=%.0f refused=%llu mean_ms=%.2f client_cpu=%.0f%%\n", (double)bench.accepted / elapsed,
-           (unsigned long long)bench.refused,
-           (double)bench.latency_sum_ns / 1e6 / (double)(bench.accepted + bench.refused + 1), 100 * cpu / elapsed);
+    printf("accepts_per_s=%.0f refused=%llu mean_ms=%.2f client_cpu=%.0f%%\n",
+           (double)bench.accepted / elapsed, (unsigned long long)bench.refused,
+           (double)bench.latency_sum_ns / 1e6 / (double)(bench.accepted + bench.refused + 1),
+           100 * cpu / elapsed);
     return 0;
 }

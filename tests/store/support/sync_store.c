@@ -1,0 +1,444 @@
+#include "tests/store/support/sync_store.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "common/core/keys.h"
+
+struct lifecycle_limits sync_limits = {
+    .max_attempts = 3,
+    .max_verify_attempts = 3,
+    .max_transient_fails = 3,
+    .retry_for_ms = 60000,
+    .retry_backoff_ms = 1,
+    .max_backoff_ms = 4,
+    .verify_delay_ms = 1,
+    .verify_backoff_ms = 1,
+    .max_verify_backoff_ms = 4,
+    .repoll_after_ms = 1,
+};
+
+/* Where a callback leaves its copy. */
+struct waiting {
+    bool is_done;
+    enum store_result result;
+    enum accept_result accepted;
+    char id[64];
+    struct taken_list list;
+    struct outcome_copy outcome;
+    struct begin_send_answer begun;
+    bool yes;
+    enum person_result person;
+    char what[32];
+    size_t count;
+};
+
+static void die(const char *what, enum store_result result)
+{
+    fprintf(stderr, "%s: %s\n", what, store_result_name(result));
+    abort();
+}
+
+static void run_until(struct sync_store *s, struct waiting *w, const char *what)
+{
+    while (!w->is_done) {
+        uv_run(s->loop, UV_RUN_ONCE);
+    }
+    if (w->result != STORE_OK) {
+        die(what, w->result);
+    }
+}
+
+static void copy_span(struct span from, char *to, size_t cap)
+{
+    size_t len = from.len < cap - 1 ? from.len : cap - 1;
+
+    memcpy(to, from.ptr, len);
+    to[len] = '\0';
+}
+
+static void copy_claim(const struct claim *claim, struct taken *to)
+{
+    copy_span(claim->workspace, to->workspace, sizeof(to->workspace));
+    copy_span(claim->entry.session, to->session, sizeof(to->session));
+    copy_span(claim->entry.id, to->id, sizeof(to->id));
+    to->mode = claim->mode;
+    to->token = claim->token;
+    to->status = claim->entry.status;
+    to->sends = claim->entry.sends;
+    to->attempts = claim->entry.attempts;
+    if (claim->entry.body.has_text) {
+        copy_span(claim->entry.body.text, to->text, sizeof(to->text));
+    }
+}
+
+struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms)
+{
+    struct sync_store *s = calloc(1, sizeof(*s));
+    char url[256];
+
+    if (!s || !(s->loop = calloc(1, sizeof(*s->loop))) || uv_loop_init(s->loop) < 0) {
+        abort();
+    }
+    snprintf(url, sizeof(url), "unix://%s", path);
+    const struct store_options options = {
+        .url = url,
+        .connections = 1,
+        .max_outstanding = 10000,
+        .connect_timeout_ms = 5000,
+        .command_timeout_ms = 30000,
+        .durability = {.level = DURABILITY_FSYNC},
+        .dedupe_ttl_ms = dedupe_ttl_ms,
+        .lock_ttl_ms = lock_ttl_ms,
+        .events_max = 100000,
+    };
+    if (store_open(s->loop, &options, &s->store) < 0) {
+        abort();
+    }
+    while (!store_is_up(s->store)) {
+        uv_run(s->loop, UV_RUN_ONCE);
+    }
+    s->raw = redisConnectUnix(path);
+    if (!s->raw || s->raw->err) {
+        abort();
+    }
+    return s;
+}
+
+void sync_store_close(struct sync_store *s)
+{
+    store_close(s->store, NULL, NULL);
+    uv_run(s->loop, UV_RUN_DEFAULT);
+    uv_loop_close(s->loop);
+    redisFree(s->raw);
+    free(s->loop);
+    free(s);
+}
+
+static void on_accept(enum store_result result, const struct accept_answer *answer, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    if (answer) {
+        w->accepted = answer->result;
+        copy_span(answer->id, w->id, sizeof(w->id));
+    }
+}
+
+enum accept_result sync_accept(struct sync_store *s, const char *ws, const char *ses,
+                               const char *id, const char *cmid, const char *digest,
+                               const char *flags, uint32_t cap, char *ret_id)
+{
+    struct waiting w = {0};
+    const struct entry_body body = {
+        .client_message_id = span_of(cmid),
+        .kind = span_of("note"),
+        .text = span_of(id),
+        .has_text = true,
+    };
+    const struct accept_request request = {
+        .workspace = span_of(ws),
+        .session = span_of(ses),
+        .id = span_of(id),
+        .digest = span_of(digest),
+        .flags = span_of(flags),
+        .body = &body,
+        .session_cap = cap,
+    };
+    store_accept(s->store, &request, on_accept, &w);
+    run_until(s, &w, "accept");
+    if (ret_id) {
+        memcpy(ret_id, w.id, sizeof(w.id));
+    }
+    return w.accepted;
+}
+
+static void on_claim(enum store_result result, const struct claim_answer *answer, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    if (!answer) {
+        return;
+    }
+    w->list.has_more = answer->has_more;
+    w->list.next_due_ms = answer->next_due_ms;
+    for (size_t i = 0; i < answer->count && i < SYNC_CLAIMS_MAX; i++) {
+        copy_claim(&answer->claims[i], &w->list.items[w->list.count++]);
+    }
+}
+
+struct taken_list sync_claim(struct sync_store *s, const char *ws_of_partition, const char *token,
+                             uint32_t max, uint32_t per_workspace, const struct claim_quota *quotas,
+                             size_t quota_count)
+{
+    struct waiting w = {0};
+    struct claim_request request = {
+        .partition = partition_of(ws_of_partition, strlen(ws_of_partition)),
+        .max = max,
+        .max_per_workspace = per_workspace,
+        .quotas = quotas,
+        .quota_count = quota_count,
+    };
+    snprintf(request.token.text, sizeof(request.token.text), "%s", token);
+    store_claim(s->store, &request, on_claim, &w);
+    run_until(s, &w, "claim");
+    return w.list;
+}
+
+static struct claim_ref ref_of(const struct taken *taken)
+{
+    return (struct claim_ref){
+        .workspace = span_of(taken->workspace),
+        .session = span_of(taken->session),
+        .id = span_of(taken->id),
+        .token = taken->token,
+        .sends = taken->sends,
+        .status = taken->status,
+    };
+}
+
+static void on_outcome(enum store_result result, const struct outcome_answer *answer, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    if (!answer) {
+        return;
+    }
+    w->outcome.applied = answer->applied;
+    w->outcome.next_due_ms = answer->next_due_ms;
+    if (answer->next) {
+        w->outcome.has_next = true;
+        copy_claim(answer->next, &w->outcome.next);
+    }
+}
+
+struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken, bool want_next)
+{
+    struct waiting w = {0};
+    const struct claim_ref ref = ref_of(taken);
+
+    store_finish(s->store, &ref, VIA_ANSWER, (struct span){0}, want_next, on_outcome, &w);
+    run_until(s, &w, "finish");
+    return w.outcome;
+}
+
+struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
+                                enum outcome outcome, bool want_next)
+{
+    struct waiting w = {0};
+    struct settle_request request = {.ref = ref_of(taken), .want_next = want_next};
+    const struct lifecycle_state state = {.status = taken->status, .attempts = taken->attempts};
+    const struct lifecycle_input input = {.outcome = outcome, .retry_after_ms = -1};
+
+    if (lifecycle_apply(&state, &input, &sync_limits, &request.step) < 0) {
+        die("settle: no such transition", STORE_OK);
+    }
+    request.error_code = span_of(outcome_name(outcome));
+    request.error_message = span_of("as the test says");
+    store_settle(s->store, &request, on_outcome, &w);
+    run_until(s, &w, "settle");
+    return w.outcome;
+}
+
+static void on_begin_send(enum store_result result, const struct begin_send_answer *answer,
+                          void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    if (answer) {
+        w->begun = *answer;
+    }
+}
+
+struct begin_send_answer sync_begin_send(struct sync_store *s, const struct taken *taken)
+{
+    struct waiting w = {0};
+    const struct claim_ref ref = ref_of(taken);
+
+    store_begin_send(s->store, &ref, on_begin_send, &w);
+    run_until(s, &w, "begin_send");
+    return w.begun;
+}
+
+static void on_flag(enum store_result result, bool yes, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    w->yes = yes;
+}
+
+bool sync_release(struct sync_store *s, const struct taken *taken)
+{
+    struct waiting w = {0};
+    const struct claim_ref ref = ref_of(taken);
+
+    store_release(s->store, &ref, 0, on_flag, &w);
+    run_until(s, &w, "release");
+    return w.yes;
+}
+
+bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token)
+{
+    struct waiting w = {0};
+
+    store_recover(s->store, span_of(ws), span_of(ses), span_of(token), on_flag, &w);
+    run_until(s, &w, "recover");
+    return w.yes;
+}
+
+static void on_person(enum store_result result, const struct person_answer *answer, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    if (answer) {
+        w->person = answer->result;
+        copy_span(answer->what, w->what, sizeof(w->what));
+    }
+}
+
+enum person_result sync_retry(struct sync_store *s, const char *ws, const char *id,
+                              const char *new_id, char *ret_what)
+{
+    struct waiting w = {0};
+
+    store_retry(s->store, span_of(ws), span_of(id), span_of(new_id), on_person, &w);
+    run_until(s, &w, "retry");
+    if (ret_what) {
+        memcpy(ret_what, w.what, sizeof(w.what));
+    }
+    return w.person;
+}
+
+enum person_result sync_remove(struct sync_store *s, const char *ws, const char *id, char *ret_what)
+{
+    struct waiting w = {0};
+
+    store_remove(s->store, span_of(ws), span_of(id), on_person, &w);
+    run_until(s, &w, "remove");
+    if (ret_what) {
+        memcpy(ret_what, w.what, sizeof(w.what));
+    }
+    return w.person;
+}
+
+static char state_text[32];
+
+static void on_get(enum store_result result, const struct get_answer *answer, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    snprintf(state_text, sizeof(state_text), "none");
+    if (answer && answer->entry) {
+        snprintf(state_text, sizeof(state_text), "%s", entry_status_name(answer->entry->status));
+    } else if (answer && answer->tombstone) {
+        copy_span(answer->tombstone->how, state_text, sizeof(state_text));
+    }
+}
+
+const char *sync_state(struct sync_store *s, const char *ws, const char *id)
+{
+    struct waiting w = {0};
+
+    store_get(s->store, span_of(ws), span_of(id), on_get, &w);
+    run_until(s, &w, "get");
+    return state_text;
+}
+
+static void on_held(enum store_result result, const struct held_session *held, size_t count, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    w->count = count;
+    for (size_t i = 0; i < count && i < SYNC_CLAIMS_MAX; i++) {
+        struct taken *item = &w->list.items[w->list.count++];
+
+        copy_span(held[i].workspace, item->workspace, sizeof(item->workspace));
+        copy_span(held[i].session, item->session, sizeof(item->session));
+        copy_span(held[i].token, item->token.text, sizeof(item->token.text));
+    }
+}
+
+void sync_recover_all(struct sync_store *s, const char *ws_of_partition)
+{
+    struct waiting w = {0};
+
+    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(""), on_held, &w);
+    run_until(s, &w, "held");
+    for (size_t i = 0; i < w.list.count; i++) {
+        const struct taken *item = &w.list.items[i];
+
+        sync_recover(s, item->workspace, item->session, item->token.text);
+    }
+}
+
+size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *prefix)
+{
+    struct waiting w = {0};
+
+    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(prefix),
+               on_held, &w);
+    run_until(s, &w, "held");
+    return w.count;
+}
+
+static char raw_text[4096];
+
+const char *sync_script(struct sync_store *s, const char *script)
+{
+    redisReply *reply = redisCommand(s->raw, "EVAL %s 0", script);
+
+    snprintf(raw_text, sizeof(raw_text), "%s", reply && reply->str ? reply->str : "");
+    freeReplyObject(reply);
+    return raw_text;
+}
+
+const char *sync_raw(struct sync_store *s, const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    /* Words parted by blanks: test keys hold none. */
+    const char *argv[64];
+    int argc = 0;
+
+    for (char *save = NULL, *word = strtok_r(line, " ", &save); word && argc < 64;
+         word = strtok_r(NULL, " ", &save)) {
+        argv[argc++] = word;
+    }
+    redisReply *reply = redisCommandArgv(s->raw, argc, argv, NULL);
+
+    raw_text[0] = '\0';
+    if (!reply) {
+        abort();
+    }
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        snprintf(raw_text, sizeof(raw_text), "%lld", reply->integer);
+    } else if (reply->str) {
+        snprintf(raw_text, sizeof(raw_text), "%s", reply->str);
+    }
+    freeReplyObject(reply);
+    return raw_text;
+}

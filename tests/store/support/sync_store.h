@@ -1,0 +1,90 @@
+/* The typed store calls as blocking ones, for tests: each runs the loop until its callback came.
+ * Results are copies. Plus a plain hiredis connection for looking at keys, and the invariants that
+ * hold after every transition. */
+#ifndef TESTS_STORE_SUPPORT_SYNC_STORE_H
+#define TESTS_STORE_SUPPORT_SYNC_STORE_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/core/keys.h"
+#include "common/store/store.h"
+
+struct uv_loop_s;
+
+struct sync_store {
+    struct uv_loop_s *loop;
+    struct store *store;
+    redisContext *raw;
+};
+
+#define SYNC_CLAIMS_MAX 64
+
+/* A claim's essentials, copied. */
+struct taken {
+    char workspace[WORKSPACE_MAX + 1];
+    char session[SESSION_MAX + 1];
+    char id[64];
+    enum claim_mode mode;
+    struct lock_token token;
+    enum entry_status status;
+    uint32_t sends, attempts;
+    char text[256];
+};
+
+struct taken_list {
+    struct taken items[SYNC_CLAIMS_MAX];
+    size_t count;
+    bool has_more;
+    int64_t next_due_ms;
+};
+
+struct outcome_copy {
+    bool applied, has_next;
+    struct taken next;
+    int64_t next_due_ms;
+};
+
+/* `path`: the Unix socket of a running server. Locks live lock_ttl_ms, tombstones dedupe_ttl_ms. */
+struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms);
+void sync_store_close(struct sync_store *s);
+
+/* flags: "s", "i", "v", … ; cmid may be "". The ID that the answer names is copied to ret_id (64
+ * bytes) if not NULL. */
+enum accept_result sync_accept(struct sync_store *s, const char *ws, const char *ses,
+                               const char *id, const char *cmid, const char *digest,
+                               const char *flags, uint32_t cap, char *ret_id);
+struct taken_list sync_claim(struct sync_store *s, const char *ws_of_partition, const char *token,
+                             uint32_t max, uint32_t per_workspace, const struct claim_quota *quotas,
+                             size_t quota_count);
+struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken, bool want_next);
+/* Settles through the lifecycle table with `outcome`; delays are those of `limits` below. */
+struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
+                                enum outcome outcome, bool want_next);
+struct begin_send_answer sync_begin_send(struct sync_store *s, const struct taken *taken);
+bool sync_release(struct sync_store *s, const struct taken *taken);
+bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token);
+enum person_result sync_retry(struct sync_store *s, const char *ws, const char *id,
+                              const char *new_id, char *ret_what);
+enum person_result sync_remove(struct sync_store *s, const char *ws, const char *id,
+                               char *ret_what);
+/* The status, or how it ended, or "none". */
+const char *sync_state(struct sync_store *s, const char *ws, const char *id);
+size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *prefix);
+/* Recovers every locked session of that partition, whoever holds it. */
+void sync_recover_all(struct sync_store *s, const char *ws_of_partition);
+
+/* Limits used by sync_settle: tests may change them. */
+extern struct lifecycle_limits sync_limits;
+
+/* Text of one plain command's reply: "" for nil; for numbers, decimal. Static memory of the last
+ * call. */
+const char *sync_raw(struct sync_store *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Runs a script without keys and returns its text. Static memory of the last call. */
+const char *sync_script(struct sync_store *s, const char *script);
+/* Checks the whole store; writes the first contradiction to `why` and returns false. */
+bool sync_invariants_hold(struct sync_store *s, char *why, size_t why_size);
+
+#endif
