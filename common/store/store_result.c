@@ -45,13 +45,14 @@ enum store_result store_result_from_error(const char *text, size_t len)
     for (size_t at = 0; at < end;) {
         size_t start = at;
 
-        while (at < end && is_word_char(text[at])) {
-            at++;
+        while (at < len && is_word_char(text[at])) {
+            at++; /* to the word's end, even beyond the head: BUSY is no word in BUSYKEY */
         }
         for (size_t i = 0; i < sizeof(code_words) / sizeof(code_words[0]); i++) {
             size_t word_len = strlen(code_words[i].word);
 
-            if (at - start == word_len && memcmp(text + start, code_words[i].word, word_len) == 0) {
+            if (at <= end && at - start == word_len &&
+                memcmp(text + start, code_words[i].word, word_len) == 0) {
                 return code_words[i].result;
             }
         }

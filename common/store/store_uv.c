@@ -8,6 +8,7 @@
 #include <hiredis/async.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <uv.h>
 
 struct store_uv {
@@ -49,6 +50,16 @@ static void write_now(struct store_uv *bridge)
     bridge->is_writing = false;
 }
 
+/* hiredis asserts that nothing but an error arrives unasked: a strange server could abort us. Its
+ * bytes are looked at only when no answer is due, that is, never in normal operation. */
+static bool is_unasked(const struct store_uv *bridge)
+{
+    char first;
+
+    return (bridge->ac->c.flags & REDIS_CONNECTED) && !bridge->ac->replies.head &&
+           recv(bridge->ac->c.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first != '-';
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct store_uv *bridge = poll->data;
@@ -58,7 +69,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         bridge->events = 0;
         events = UV_READABLE | UV_WRITABLE;
     }
-    if (bridge->ac && (events & UV_READABLE)) {
+    if ((events & UV_READABLE) && is_unasked(bridge)) {
+        bridge->on_stuck(bridge->arg);
+        return;
+    }
+    if (events & UV_READABLE) {
         redisAsyncHandleRead(bridge->ac);
     }
     if (bridge->ac && (events & UV_WRITABLE)) {
