@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# What deploy/test checks besides the test suites: each function prints what is wrong and returns 1 then. Run in the
+# tree's root. Format and code rules are made with one version of the tools; another one's opinion is shown, not counted.
+
+CLANG_VERSION=14
+
+checks_sources() # pattern...: our files, also where there is no git
+{
+    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+        git ls-files -- "$@"
+    else
+        local -a names=()
+        local pattern
+        for pattern in "$@"; do
+            names+=(${names[@]:+-o} -name "$pattern")
+        done
+        find . \( -name 'build*' -o -name node_modules -o -name .git \) -prune -o -type f \( "${names[@]}" \) -print
+    fi
+}
+
+checks_is_our_version() # tool
+{
+    local version
+
+    version=$("$1" --version | sed -n 's/.*version \([0-9]*\).*/\1/p' | head -n 1)
+    if [ "$version" != "$CLANG_VERSION" ]; then
+        echo "$1 is version $version, the rules are made with $CLANG_VERSION: what it says is shown, but not counted"
+        return 1
+    fi
+}
+
+check_format()
+{
+    local -a files
+
+    mapfile -t files < <(checks_sources '*.c' '*.h')
+    clang-format --dry-run -Werror "${files[@]}" && return 0
+    ! checks_is_our_version clang-format
+}
+
+check_tidy()
+{
+    local log result=0 found
+
+    log=$(mktemp)
+    # Tests are left out: they are run rather than analysed, and this has to end within minutes.
+    checks_sources '*.c' | grep -v -e '^\./tests/' -e '^tests/' |
+        xargs -P "${JOBS:-$(nproc)}" -n 2 clang-tidy -p build-sanitize --quiet --warnings-as-errors='*' \
+            --extra-arg=-Wno-unknown-warning-option >"$log" 2>/dev/null || result=1
+    found=$(grep -c 'error:\|warning:' "$log")
+    sed -e "s|$PWD/||" "$log" | head -n 300
+    rm -f "$log"
+    echo "clang-tidy: $found findings"
+    [ $result = 0 ] && return 0
+    ! checks_is_our_version clang-tidy
+}
+
+checks_hardening() # program: position independent, read-only relocations bound at start, stack protector, no executable stack
+{
+    local program=$1 headers missing=''
+
+    headers=$(readelf --wide --file-header --program-headers --dynamic --dyn-syms "$program") || return 1
+    grep -q 'Type: *DYN' <<<"$headers" && grep -q INTERP <<<"$headers" || missing+=' PIE'
+    grep -q GNU_RELRO <<<"$headers" || missing+=' RELRO'
+    grep -qE 'BIND_NOW|FLAGS_1.*NOW' <<<"$headers" || missing+=' NOW'
+    grep -q __stack_chk_fail <<<"$headers" || missing+=' stack-protector'
+    grep -qE '_chk(@|$)' <<<"$headers" || missing+=' FORTIFY_SOURCE'
+    grep 'GNU_STACK' <<<"$headers" | grep -q 'RWE' && missing+=' non-executable-stack'
+    if [ -n "$missing" ]; then
+        echo "$program lacks:$missing"
+        return 1
+    fi
+    echo "$program: PIE, RELRO, NOW, stack protector, FORTIFY_SOURCE"
+}
+
+check_release()
+{
+    local program result=0
+
+    deploy/build --release || return 1
+    for program in supervisor/outboxd api/outboxd-api worker/outboxd-worker api/ctl/outboxctl; do
+        if [ ! -x "build-release/$program" ]; then
+            echo "build-release/$program was not built"
+            result=1
+        else
+            checks_hardening "build-release/$program" || result=1
+        fi
+    done
+    return $result
+}
