@@ -51,7 +51,10 @@ struct line {
 /* All or nothing, and never into the tail. */
 static bool add(struct line *line, const char *bytes, size_t len)
 {
-    if (line->is_cut || len > sizeof(line->bytes) - TAIL_BYTES - line->len) {
+    size_t limit =
+        sizeof(line->bytes) - TAIL_BYTES; /* a closing quote may stand behind it already */
+
+    if (line->is_cut || line->len > limit || len > limit - line->len) {
         line->is_cut = true;
         return false;
     }

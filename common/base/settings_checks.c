@@ -15,7 +15,7 @@
 #define MASK          "***"
 
 struct scratch {
-    char text[160];
+    char text[256];
 };
 
 typedef const char *check_fn(const char *text, struct scratch *scratch);
@@ -183,9 +183,9 @@ static const char *check_places(const char *text, bool is_lane, struct scratch *
         }
         if (!is_known_place(p + 1, len, is_lane)) {
             (void)snprintf(scratch->text, sizeof(scratch->text),
-                           "knows no {%.40s}: use {clientMessageID}, {workspace}, {userID}, "
-                           "{payload.a.b}%s",
-                           settings_show(p + 1, len < 30 ? len : 30).text,
+                           "has a place %s that is none of {clientMessageID}, {workspace}, "
+                           "{userID}, {payload.a.b}%s",
+                           settings_show(p, len < 28 ? len + 2 : 30).text,
                            is_lane ? "" : ", {id}, {session}");
             return scratch->text;
         }

@@ -163,18 +163,37 @@ static bool is_section(const struct settings_walk *walk, const char *path)
     return false;
 }
 
-/* The row whose last part is `word`, in whatever section: the key may only stand in the wrong
- * place. */
-static const char *find_elsewhere(const struct settings_walk *walk, const char *word)
+/* Rows whose last part is `word`, in whatever section, as "a or b": the key may only stand in the
+ * wrong place. */
+static bool find_elsewhere(const struct settings_walk *walk, const char *word, char *out,
+                           size_t cap)
 {
-    for (size_t i = 0; i < walk->row_count; i++) {
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < walk->row_count && n < cap; i++) {
         const char *dot = strrchr(walk->rows[i].path, '.');
 
         if (strcmp(dot ? dot + 1 : walk->rows[i].path, word) == 0) {
-            return walk->rows[i].path;
+            n +=
+                (size_t)snprintf(out + n, cap - n, "%s%s", n > 0 ? " or " : "", walk->rows[i].path);
         }
     }
-    return NULL;
+    return n > 0;
+}
+
+/* `store.url: …` on the top level, where `store:` and an indented `url:` is meant. */
+static bool is_dotted(const struct level *level, const char *word)
+{
+    char head[PATH_BYTES];
+    size_t len = strcspn(word, ".");
+
+    if (level->section[0] || !word[len] || len >= sizeof(head)) {
+        return false;
+    }
+    memcpy(head, word, len);
+    head[len] = '\0';
+    return is_section(level->walk, head);
 }
 
 static void complain_unknown(const struct level *level, const yaml_node_t *key, const char *path)
@@ -183,7 +202,7 @@ static void complain_unknown(const struct level *level, const yaml_node_t *key, 
     const char *word = path + strlen(level->section);
     size_t section_len = strlen(level->section);
     struct settings_guess guess = {.name = ""};
-    char reason[320];
+    char reason[320], elsewhere[160];
 
     for (size_t i = 0; i < walk->row_count; i++) {
         const char *rest = walk->rows[i].path + section_len;
@@ -195,13 +214,11 @@ static void complain_unknown(const struct level *level, const yaml_node_t *key, 
     if (walk->ret_kinds && section_len == 0) {
         settings_guess_try(&guess, word, "kinds", 5);
     }
-    const char *elsewhere = find_elsewhere(walk, word);
-    if (section_len == 0 && find_row(walk, word) == NULL && strchr(word, '.')) {
-        (void)snprintf(
-            reason, sizeof(reason),
-            "unknown key: a dot is no nesting; write `%.*s:` and the rest indented below it",
-            (int)strcspn(word, "."), word);
-    } else if (elsewhere) {
+    if (is_dotted(level, word)) {
+        (void)snprintf(reason, sizeof(reason),
+                       "a dot is no nesting: write `%.*s:` and below it, indented, `%s:`",
+                       (int)strcspn(word, "."), word, word + strcspn(word, ".") + 1);
+    } else if (find_elsewhere(walk, word, elsewhere, sizeof(elsewhere))) {
         (void)snprintf(reason, sizeof(reason), "unknown key here; did you mean %s?", elsewhere);
     } else if (guess.name[0]) {
         (void)snprintf(reason, sizeof(reason), "unknown key; did you mean %s%s?", level->section,

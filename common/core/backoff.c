@@ -73,6 +73,9 @@ int64_t backoff_retry_after(const char *value, size_t len, int64_t wall_now_ms, 
 {
     int64_t ms;
 
+    if (wall_now_ms < 0) { /* a clock that was never set: the difference must not overflow */
+        wall_now_ms = 0;
+    }
     while (len > 0 && is_blank(value[0])) {
         value++;
         len--;

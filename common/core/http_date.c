@@ -8,6 +8,7 @@
 
 #define MS_PER_DAY  INT64_C(86400000)
 #define YEAR_WINDOW 50
+#define LAST_MS     INT64_C(253402300799999) /* the end of 9999 */
 
 /* `w` short and `W` long name of a day, `d` two digits or a space and one (asctime), `D` two
  * digits, `b` month, `y` two-digit and `Y` four-digit year, `T` time of day. A final "GMT" is text.
@@ -74,7 +75,10 @@ static int64_t to_unix_ms(const struct date *date)
 static void place_in_century(struct date *date, int64_t now_ms)
 {
     int64_t digits = date->year;
-    int64_t now_year = year_of(now_ms < 0 ? 0 : now_ms);
+    if (now_ms < 0 || now_ms > LAST_MS) { /* a clock out of its mind must not overflow the years */
+        now_ms = now_ms < 0 ? 0 : LAST_MS;
+    }
+    int64_t now_year = year_of(now_ms);
     int64_t year = now_year - now_year % 100 + 100 + digits;
     struct date shifted = *date;
 
