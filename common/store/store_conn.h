@@ -34,7 +34,8 @@ struct store_conn_options {
     int64_t connect_timeout_ms;
     int64_t command_timeout_ms;    /* 0: none. An answer that is late drops the connection */
     int64_t reconnect_min_ms, reconnect_max_ms; /* backoff with jitter between tries */
-    /* Told on the loop thread whenever the connection becomes usable (handshake done) or is lost. May be NULL. */
+    /* Told on the loop thread whenever the connection becomes usable (handshake done) or is lost, and while it is
+     * down when the reason for that changes (not at each try). May close the connection. May be NULL. */
     void (*on_state)(struct store_conn *conn, bool is_up, enum store_result why, void *arg);
     void *arg;
 };
