@@ -261,7 +261,8 @@ static void without_a_replica_an_answer_is_not_durable(void **state)
 static void with_a_replica_the_whole_answer_arrives(void **state)
 {
     char port[16];
-    struct valkey *primary = valkey_start(&(struct valkey_options){.tcp = true});
+    static const char *const at_once[] = {"--repl-diskless-sync-delay", "0", NULL};
+    struct valkey *primary = valkey_start(&(struct valkey_options){.tcp = true, .extra = at_once});
 
     (void)state;
     (void)snprintf(port, sizeof(port), "%d", primary->port);
@@ -274,7 +275,9 @@ static void with_a_replica_the_whole_answer_arrives(void **state)
     struct answer answer;
 
     wait_for_info(primary, "state=online");
-    open_up(&probe, primary);
+    probe_open(&probe,
+               &(struct store_conn_options){.url = primary->url, .command_timeout_ms = 2000});
+    probe_wait_up(&probe);
     ask_script(&probe, &answer, &script, 1);
     assert_int_equal(answer.result, STORE_OK);
     assert_int_equal(answer.elements, 2); /* the script's answer, not WAIT's */
