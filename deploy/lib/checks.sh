@@ -45,7 +45,7 @@ check_tidy()
     log=$(mktemp)
     # Tests are left out: they are run rather than analysed, and this has to end within minutes.
     checks_sources '*.c' | grep -v -e '^\./tests/' -e '^tests/' |
-        xargs -P "${JOBS:-$(nproc)}" -n 2 clang-tidy -p build-sanitize --quiet --warnings-as-errors='*' \
+        xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p build-sanitize --quiet --warnings-as-errors='*' \
             --extra-arg=-Wno-unknown-warning-option >"$log" 2>/dev/null || result=1
     found=$(grep -c 'error:\|warning:' "$log")
     sed -e "s|$PWD/||" "$log" | head -n 300
