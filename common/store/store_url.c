@@ -87,8 +87,33 @@ static int parse_db(const char *text, struct store_url *url, const char **reason
     return 0;
 }
 
+static int parse_user(const char *text, size_t len, struct store_url *url, const char **reason)
+{
+    const char *colon = memchr(text, ':', len);
+    size_t user_len = colon ? (size_t)(colon - text) : len;
+    int err = 0;
+
+    if (user_len > 0) {
+        err = take(text, user_len, &url->user, reason);
+    }
+    if (err == 0 && colon) {
+        err = take(colon + 1, len - user_len - 1, &url->password, reason);
+    }
+    return err;
+}
+
 static int parse_unix(const char *text, struct store_url *url, const char **reason)
 {
+    size_t user_len = strcspn(text, "/?");
+
+    if (user_len > 0 && text[user_len - 1] == '@') { /* what store.password_file becomes */
+        int err = parse_user(text, user_len - 1, url, reason);
+
+        if (err < 0) {
+            return err;
+        }
+        text += user_len;
+    }
     const char *query = strchr(text, '?');
     size_t len = query ? (size_t)(query - text) : strlen(text);
 
@@ -111,21 +136,6 @@ static int parse_unix(const char *text, struct store_url *url, const char **reas
         return refuse(reason, "only ?db=N may follow the path of the Unix socket");
     }
     return parse_db(query + 4, url, reason);
-}
-
-static int parse_user(const char *text, size_t len, struct store_url *url, const char **reason)
-{
-    const char *colon = memchr(text, ':', len);
-    size_t user_len = colon ? (size_t)(colon - text) : len;
-    int err = 0;
-
-    if (user_len > 0) {
-        err = take(text, user_len, &url->user, reason);
-    }
-    if (err == 0 && colon) {
-        err = take(colon + 1, len - user_len - 1, &url->password, reason);
-    }
-    return err;
 }
 
 /* host, host:port, [v6], [v6]:port */

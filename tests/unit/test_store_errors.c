@@ -123,6 +123,9 @@ static void urls_are_taken_apart(void **state)
         } url;
     } rows[] = {
         {"unix:///run/v.sock", {.path = "/run/v.sock"}},
+        {"unix://:p%40ss@/run/v.sock", {.path = "/run/v.sock", .password = "p@ss"}},
+        {"unix://u:p@/run/v.sock?db=7",
+         {.path = "/run/v.sock", .user = "u", .password = "p", .db = 7}},
         {"unix:///run/a%20b?db=7", {.path = "/run/a b", .db = 7}},
         {"valkey://host", {.host = "host", .port = "6379"}},
         {"redis://host:1/", {.host = "host", .port = "1"}},
@@ -158,6 +161,8 @@ static void unusable_urls_are_refused_with_a_reason(void **state)
         "host:6379",
         "http://host",
         "unix://relative",
+        "unix://relative@",
+        "unix://u:%zz@/run/s",
         "unix:///",
         "unix:///run/s?database=1",
         "unix:///run/s?db=",
