@@ -68,7 +68,7 @@ static bool is_text_member(size_t i)
 
 static struct span member_of(const struct entry_body *body, size_t i)
 {
-    return *(const struct span *)((const char *)body + members[i].offset);
+    return *(const struct span *)(const void *)((const char *)body + members[i].offset);
 }
 
 static bool is_present(const struct entry_body *body, size_t i)
@@ -299,7 +299,7 @@ static int read_member(struct reader *in, struct span name, struct entry_body *b
         if (item.type != ITEM_TEXT && item.type != ITEM_NIL) {
             return -EBADMSG;
         }
-        *(struct span *)((char *)body + members[i].offset) = item.text;
+        *(struct span *)(void *)((char *)body + members[i].offset) = item.text;
         if (is_text_member(i)) {
             body->has_text = item.type == ITEM_TEXT;
         }
