@@ -1,0 +1,189 @@
+/* outboxd: reads the command line and the configuration, then runs the supervisor. The only place
+ * of this program that decides its exit status: 0 drained or checked, 1 failed, 2 bad configuration
+ * or arguments (contract §10). */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "build_config.h"
+#include "common/base/log.h"
+#include "common/base/settings.h"
+#include "supervisor/signals.h"
+#include "supervisor/spawn.h"
+#include "supervisor/supervisor.h"
+
+#define DEFAULT_CONFIG "/etc/outboxd/outboxd.yaml"
+#define PRINT_MAX      (4U * 1024 * 1024)
+
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_BAD_CONFIG = 2,
+};
+
+enum mode {
+    MODE_RUN,
+    MODE_CHECK_CONFIG,
+    MODE_PRINT_CONFIG,
+    MODE_CHECK,
+    MODE_VERSION,
+    MODE_HELP,
+    MODE_COUNT, /* --config, in the table of options only */
+};
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, MODE_COUNT},
+    {"check-config", no_argument, NULL, MODE_CHECK_CONFIG},
+    {"print-config", no_argument, NULL, MODE_PRINT_CONFIG},
+    {"check", no_argument, NULL, MODE_CHECK},
+    {"version", no_argument, NULL, MODE_VERSION},
+    {"help", no_argument, NULL, MODE_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(FILE *out)
+{
+    (void)fprintf(
+        out,
+        "usage: outboxd [--config FILE] [--check-config | --print-config | --check | --version | "
+        "--help]\n\n"
+        "  --config FILE    configuration; without it %s if it is there, else the defaults\n"
+        "  --check-config   tell all mistakes of the configuration, and end\n"
+        "  --print-config   print what is in force, secrets hidden, and end\n"
+        "  --check          whether this installation can start with this configuration, and "
+        "end\n\n"
+        "signals:\n",
+        DEFAULT_CONFIG);
+    signals_print_help(out);
+}
+
+/* 0 or EXIT_BAD_CONFIG (told). */
+static int read_arguments(int argc, char **argv, enum mode *ret_mode, const char **ret_config)
+{
+    int id;
+
+    *ret_mode = MODE_RUN;
+    *ret_config = NULL;
+    while ((id = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (id < 0 || id > MODE_COUNT) {
+            print_help(stderr); /* getopt has said what is wrong */
+            return EXIT_BAD_CONFIG;
+        }
+        if (id == MODE_COUNT) {
+            *ret_config = optarg;
+        } else if (*ret_mode != MODE_RUN && *ret_mode != (enum mode)id) {
+            (void)fprintf(stderr, "outboxd: only one of --check-config, --print-config, --check\n");
+            return EXIT_BAD_CONFIG;
+        } else {
+            *ret_mode = (enum mode)id;
+        }
+    }
+    if (optind < argc) {
+        (void)fprintf(stderr, "outboxd: unexpected argument '%s'\n", argv[optind]);
+        return EXIT_BAD_CONFIG;
+    }
+    return 0;
+}
+
+static void print_lines(const struct buf *lines)
+{
+    if (lines->len > 0) {
+        (void)fwrite(lines->bytes, 1, lines->len,
+                     stderr); /* nobody to tell if standard error is closed */
+        if (lines->bytes[lines->len - 1] != '\n') {
+            (void)fputc('\n', stderr);
+        }
+    }
+}
+
+/* NULL: mistakes, all told. */
+static struct settings *read_settings(const char *config)
+{
+    struct settings_report report;
+    struct settings *settings = NULL;
+
+    if (!config && access(DEFAULT_CONFIG, F_OK) == 0) {
+        config = DEFAULT_CONFIG;
+    }
+    settings_report_init(&report);
+    const int err = settings_load(config, &settings, &report);
+    print_lines(&report.warnings);
+    print_lines(&report.errors);
+    if (err < 0 && report.errors.len == 0) {
+        (void)fprintf(stderr, "outboxd: %s: %s\n", config ? config : "defaults", strerror(-err));
+    }
+    settings_report_done(&report);
+    return err < 0 ? NULL : settings;
+}
+
+static int print_config(const struct settings *settings)
+{
+    struct buf text;
+
+    buf_init(&text, PRINT_MAX);
+    const int err = settings_print(settings, false, &text);
+    const size_t written = err < 0 ? 0 : fwrite(text.bytes, 1, text.len, stdout);
+    const bool is_whole = err == 0 && written == text.len && fflush(stdout) == 0;
+
+    buf_done(&text);
+    return is_whole ? EXIT_OK : EXIT_FAILED;
+}
+
+static int run(struct settings *settings, enum mode mode)
+{
+    int status;
+
+    if (mode == MODE_CHECK_CONFIG) {
+        (void)puts("configuration is good");
+        return EXIT_OK;
+    }
+    if (mode == MODE_PRINT_CONFIG) {
+        return print_config(settings);
+    }
+    const int err =
+        log_init("supervisor", settings->log_level, settings->log_format, settings->log_file);
+    if (err < 0) {
+        (void)fprintf(stderr, "outboxd: cannot open log.file %s: %s\n", settings->log_file,
+                      strerror(-err));
+        return EXIT_BAD_CONFIG;
+    }
+    if (mode == MODE_CHECK) {
+        status = supervisor_check(settings) < 0 ? EXIT_FAILED : EXIT_OK;
+    } else {
+        log_info("outboxd starts", "version", OUTBOXD_VERSION, "pid", LOG_I64(getpid()),
+                 "state_dir", settings->state_dir);
+        status = supervisor_run(settings);
+    }
+    log_done();
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *config;
+    enum mode mode;
+
+    spawn_protect(); /* whatever our parent left open goes to no child */
+    const int wrong = read_arguments(argc, argv, &mode, &config);
+    if (wrong != 0) {
+        return wrong;
+    }
+    if (mode == MODE_VERSION) {
+        (void)printf("outboxd %s\n", OUTBOXD_VERSION);
+        return EXIT_OK;
+    }
+    if (mode == MODE_HELP) {
+        print_help(stdout);
+        return EXIT_OK;
+    }
+    struct settings *settings = read_settings(config);
+    if (!settings) {
+        return EXIT_BAD_CONFIG;
+    }
+    const int status = run(settings, mode);
+
+    settings_destroy(&settings);
+    return status;
+}

@@ -1,0 +1,554 @@
+/* Wires the parts to one loop and walks through the phases of a start. What a signal means stands
+ * here, once. Stopping: supervisor_stop.c. */
+#include "supervisor/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/store_password.h"
+#include "supervisor/child_config.h"
+#include "supervisor/notify.h"
+#include "supervisor/pid_file.h"
+#include "supervisor/spawn.h"
+#include "supervisor/supervisor_private.h"
+
+#define BIND_RETRY_MS     200
+#define BIND_LIMIT_MS     15000
+#define STORE_TIMEOUT_MS  30000
+#define STORE_CONNECTIONS 2
+#define STORE_OUTSTANDING 100000
+#define STORE_CONNECT_MS  5000
+#define STORE_COMMAND_MS  10000
+#define LOCKS_SHOWN_MAX   4096 /* per worker, in `outboxctl top` */
+
+void supervisor_enter(struct supervisor *supervisor, enum phase phase)
+{
+    supervisor->phase = phase;
+    supervisor->phase_since_ms = clock_mono_ms();
+    uv_timer_stop(&supervisor->phase_timer);
+}
+
+/* ---- signals ---- */
+
+static void reap(struct supervisor *supervisor)
+{
+    int status;
+
+    /* SIGCHLD coalesces: until nothing is left. */
+    for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
+        if (!embedded_store_reaped(supervisor->embedded, pid, status) &&
+            !children_reaped(supervisor->children, pid, status)) {
+            log_debug("reaped a process that is not ours", "pid", LOG_I64(pid));
+        }
+    }
+}
+
+static void reopen_log(void)
+{
+    const int err = log_reopen();
+
+    if (err < 0) {
+        log_error("cannot open the log file anew", "error", strerror(-err));
+    } else {
+        log_info("log file opened anew");
+    }
+}
+
+static void on_signal(enum signal_action action, const char *name, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    switch (action) {
+    case SIGNAL_REAP:
+        reap(supervisor);
+        return;
+    case SIGNAL_DRAIN:
+        log_info("signal: drain", "signal", name);
+        supervisor_stop(supervisor, supervisor->phase >= PHASE_DRAINING);
+        return;
+    case SIGNAL_NOW:
+        log_info("signal: end at once", "signal", name);
+        supervisor_stop(supervisor, true);
+        return;
+    case SIGNAL_REOPEN_LOG:
+        reopen_log();
+        return;
+    case SIGNAL_RELOAD:
+    case SIGNAL_UPGRADE:
+    case SIGNAL_MORE_WORKERS:
+    case SIGNAL_LESS_WORKERS:
+        log_warn("this signal does nothing yet: stop and start outboxd instead", "signal", name);
+        return;
+    }
+}
+
+/* ---- the store ---- */
+
+static void on_process_facts(enum store_result result, const struct server_facts *facts, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    supervisor->is_asking_process = false;
+    if (result == STORE_OK && embedded_store_wants_process(supervisor->embedded)) {
+        embedded_store_adopt(supervisor->embedded, (pid_t)facts->process_id);
+    }
+}
+
+/* The server that a dead supervisor left: which process is it? */
+static void ask_process(struct supervisor *supervisor)
+{
+    if (embedded_store_wants_process(supervisor->embedded) && !supervisor->is_asking_process &&
+        supervisor->store && supervisor->phase < PHASE_CLOSING_STORE &&
+        store_is_up(supervisor->store)) {
+        supervisor->is_asking_process = true;
+        store_facts(supervisor->store, on_process_facts, supervisor);
+    }
+}
+
+static void on_store_state(struct store *store, bool is_up, enum store_result why, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    (void)store;
+    if (supervisor->phase == PHASE_STORE) {
+        preflight_store_state(&supervisor->preflight, is_up, why);
+    } else if (!is_up && !supervisor->has_store_failed) {
+        supervisor->has_store_failed = true;
+        log_error("the store is away: nothing is accepted meanwhile", "store",
+                  supervisor->shown_url, "why", store_result_help(why));
+    } else if (is_up && supervisor->has_store_failed) {
+        supervisor->has_store_failed = false;
+        log_info("the store is back", "store", supervisor->shown_url);
+    }
+    if (is_up) {
+        ask_process(supervisor);
+    }
+}
+
+static void on_store_lost(struct store *store, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    (void)store;
+    if (supervisor->recovery) {
+        recovery_connection_lost(supervisor->recovery);
+    }
+}
+
+static void on_store_died(bool by_signal, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    metrics_add_restart(supervisor->metrics, LABEL_ROLE_STORE,
+                        by_signal ? LABEL_DEATH_REASON_SIGNAL : LABEL_DEATH_REASON_EXIT, 1);
+}
+
+/* ---- the phases of a start ---- */
+
+static void on_child_died(uint32_t slot, enum shm_role role, uint64_t incarnation, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    if (role == SHM_ROLE_WORKER && supervisor->phase < PHASE_CLOSING_STORE) {
+        recovery_of_process(supervisor->recovery, slot, incarnation);
+    }
+}
+
+static void on_children_changed(void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    if (supervisor->phase >= PHASE_DRAINING) {
+        supervisor_stop_progress(supervisor);
+        return;
+    }
+    if (supervisor->phase == PHASE_RUNNING && !supervisor->is_ready &&
+        children_are_ready(supervisor->children)) {
+        supervisor->is_ready = true;
+        log_info("ready", "pid", LOG_I64(getpid()), "workers",
+                 LOG_I64(settings_worker_count(supervisor->settings)));
+        notify_ready("serving");
+    }
+}
+
+static void on_recovered(uint32_t partition, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    if (supervisor->children) {
+        children_hint_workers(supervisor->children, partition);
+    }
+}
+
+static void run_children(struct supervisor *supervisor)
+{
+    const struct children_options options = {
+        .loop = &supervisor->loop,
+        .shm = supervisor->shm,
+        .wakes = &supervisor->wakes,
+        .listeners = &supervisor->listeners,
+        .generation = &supervisor->generation,
+        .metrics = supervisor->metrics,
+        .config_fd = supervisor->config_fd,
+        .lifeline_fd = supervisor->lifeline[0],
+        .api = supervisor->api,
+        .worker = supervisor->worker,
+        .drain_timeout_ms = settings_drain_timeout_ms(supervisor->settings),
+        .watchdog_ms = supervisor->settings->watchdog,
+        .died = on_child_died,
+        .changed = on_children_changed,
+        .arg = supervisor,
+    };
+
+    supervisor_enter(supervisor, PHASE_RUNNING);
+    if (children_create(&supervisor->children, &options) < 0) {
+        log_error("out of memory");
+        supervisor_fail(supervisor);
+        return;
+    }
+    shm_process_set_state(supervisor->shm, SHM_SLOT_SUPERVISOR, SHM_PROCESS_READY);
+    children_start(supervisor->children, settings_worker_count(supervisor->settings));
+    recovery_watch(supervisor->recovery);
+}
+
+static void bind_addresses(uv_timer_t *timer)
+{
+    struct supervisor *supervisor = timer->data;
+    const char *address = NULL, *reason = NULL;
+    const int err =
+        listeners_open(&supervisor->listeners, &supervisor->settings->listen, &address, &reason);
+    const int64_t waited_ms = clock_mono_ms() - supervisor->phase_since_ms;
+
+    if (err == 0) {
+        run_children(supervisor);
+        return;
+    }
+    /* A dead supervisor's API closes its listener at once when it notices: a matter of moments. */
+    if (err == -EADDRINUSE && waited_ms < BIND_LIMIT_MS) {
+        if (waited_ms < BIND_RETRY_MS) {
+            log_warn("an address is in use: trying again for a while", "listen", address);
+        }
+        uv_timer_start(timer, bind_addresses, BIND_RETRY_MS, 0); /* can't fail: has a callback */
+        return;
+    }
+    log_error("cannot listen", "listen", address, "error", reason ? reason : strerror(-err), "mend",
+              "set `listen` to an address of this machine that is free");
+    supervisor_fail(supervisor);
+}
+
+static void on_recovery_done(void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    if (supervisor->phase == PHASE_RECOVERY) {
+        supervisor_enter(supervisor, PHASE_BINDING);
+        bind_addresses(&supervisor->phase_timer);
+    }
+}
+
+static void on_preflight(enum preflight_verdict verdict, void *arg)
+{
+    struct supervisor *supervisor = arg;
+    const struct recovery_options options = {
+        .loop = &supervisor->loop,
+        .store = supervisor->store,
+        .generation = &supervisor->generation,
+        .metrics = supervisor->metrics,
+        .recovered = on_recovered,
+        .arg = supervisor,
+    };
+
+    if (verdict != PREFLIGHT_PASSED || recovery_create(&supervisor->recovery, &options) < 0) {
+        supervisor_fail(supervisor);
+        return;
+    }
+    supervisor_enter(supervisor, PHASE_RECOVERY);
+    recovery_at_start(supervisor->recovery, on_recovery_done, supervisor);
+}
+
+/* A server that an earlier supervisor started with weaker settings: ours to start anew. */
+static bool mend_store(void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    if (!embedded_store_is_adopted(supervisor->embedded)) {
+        return embedded_store_wants_process(supervisor->embedded); /* soon */
+    }
+    log_warn("the adopted store has other settings than ours: it is started anew");
+    embedded_store_restart(supervisor->embedded);
+    return true;
+}
+
+/* ---- setting up ---- */
+
+static int open_store(struct supervisor *supervisor)
+{
+    const struct settings *settings = supervisor->settings;
+    const struct store_options options = {
+        .url = settings->store_url,
+        .connections = STORE_CONNECTIONS,
+        .max_outstanding = STORE_OUTSTANDING,
+        .connect_timeout_ms = STORE_CONNECT_MS,
+        .command_timeout_ms = STORE_COMMAND_MS,
+        .durability = settings->durability,
+        .dedupe_ttl_ms = settings->dedupe_ttl,
+        .lock_ttl_ms = settings_lock_ttl_ms(settings),
+        .events_max = settings->events_max,
+        .metrics = supervisor->metrics,
+        .on_state = on_store_state,
+        .on_lost = on_store_lost,
+        .arg = supervisor,
+    };
+    const struct preflight_options preflight = {
+        .loop = &supervisor->loop,
+        .durability = settings->durability,
+        .url = supervisor->shown_url,
+        .timeout_ms = STORE_TIMEOUT_MS,
+        .mend = supervisor->embedded ? mend_store : NULL,
+        .done = on_preflight,
+        .arg = supervisor,
+    };
+    const int err = store_open(&supervisor->loop, &options, &supervisor->store);
+
+    if (err < 0) {
+        log_error("cannot open the store", "store", supervisor->shown_url, "error", strerror(-err));
+        return err;
+    }
+    preflight_start(&supervisor->preflight, &preflight);
+    supervisor->preflight.options.store = supervisor->store;
+    return 0;
+}
+
+/* The URL for the log: what stands between the user and the @ is nobody's business. */
+static char *without_password(const char *url)
+{
+    const struct store_password found = store_password_find(url);
+
+    return found.has_password ? store_password_set(url, "***") : strdup(url);
+}
+
+static int choose_store(struct supervisor *supervisor)
+{
+    struct settings *settings = supervisor->settings;
+    const struct embedded_store_options options = {
+        .loop = &supervisor->loop,
+        .state_dir = supervisor->generation.state_dir,
+        .durability = settings->durability,
+        .died = on_store_died,
+        .arg = supervisor,
+    };
+    const char *reason = NULL;
+
+    if (!settings->store_url || !*settings->store_url) {
+        const int err = embedded_store_create(&supervisor->embedded, &options);
+        if (err < 0) {
+            return err;
+        }
+        free(settings->store_url);
+        settings->store_url = strdup(embedded_store_url(supervisor->embedded));
+    }
+    supervisor->shown_url = settings->store_url ? without_password(settings->store_url) : NULL;
+    if (!supervisor->shown_url) {
+        return -ENOMEM;
+    }
+    if (store_url_check(settings->store_url, &reason) < 0) {
+        log_error("bad store.url", "store", supervisor->shown_url, "why", reason);
+        supervisor->exit_status = 2;
+        return -EINVAL;
+    }
+    if (supervisor->embedded) {
+        embedded_store_start(supervisor->embedded);
+    }
+    return 0;
+}
+
+static int make_segment(struct supervisor *supervisor)
+{
+    const uint32_t wanted = 2 * settings_worker_count(supervisor->settings) + 4;
+    const struct shm_sizes sizes = {
+        /* Old and new workers side by side during a reload, and some that are slow to go. */
+        .worker_slots = wanted < SHM_WORKER_SLOTS_MAX ? wanted : SHM_WORKER_SLOTS_MAX,
+        .locks_per_worker = supervisor->settings->max_in_flight < LOCKS_SHOWN_MAX
+                                ? supervisor->settings->max_in_flight
+                                : LOCKS_SHOWN_MAX,
+    };
+    const struct generation *generation = &supervisor->generation;
+
+    generation_remove_stale_segments(generation);
+    int err = shm_create(&supervisor->shm, generation->state_dir, generation->number, &sizes);
+    if (err == 0) {
+        err = wake_set_create(&supervisor->wakes, shm_slot_count(supervisor->shm));
+    }
+    if (err < 0) {
+        log_error("cannot make the shared memory", "error", strerror(-err), "mend",
+                  "make room in /dev/shm, or raise the limit of open files");
+        return err;
+    }
+    supervisor->metrics = metrics_of(supervisor->shm);
+    shm_process_begin(supervisor->shm, SHM_SLOT_SUPERVISOR, SHM_ROLE_SUPERVISOR, (int32_t)getpid(),
+                      0);
+    return 0;
+}
+
+static int find_programs(struct program_path *api, struct program_path *worker)
+{
+    int err = program_find("outboxd-api", "api", api);
+
+    if (err == 0) {
+        err = program_find("outboxd-worker", "worker", worker);
+    }
+    if (err < 0) {
+        log_error("outboxd-api or outboxd-worker not found", "mend",
+                  "install them, or set OUTBOXD_LIBEXEC to their folder");
+    }
+    return err;
+}
+
+static int make_child_things(struct supervisor *supervisor)
+{
+    char *state_dir = strdup(supervisor->generation.state_dir);
+
+    if (!state_dir) {
+        return -ENOMEM;
+    }
+    free(supervisor->settings->state_dir);
+    supervisor->settings->state_dir =
+        state_dir; /* the children's current folder may be another one day */
+    if (pipe2(supervisor->lifeline, O_CLOEXEC) < 0) {
+        return -errno;
+    }
+    supervisor->config_fd = child_config_create(supervisor->settings);
+    if (supervisor->config_fd < 0) {
+        log_error("cannot write the children's configuration", "error",
+                  strerror(-supervisor->config_fd));
+        return supervisor->config_fd;
+    }
+    return find_programs(&supervisor->api, &supervisor->worker);
+}
+
+int supervisor_check(const struct settings *settings)
+{
+    struct program_path api, worker, store;
+    int err = find_programs(&api, &worker);
+
+    if (err == 0 && (!settings->store_url || !*settings->store_url)) {
+        err = program_find_store(&store);
+        if (err < 0) {
+            log_error("no valkey-server and no redis-server found", "mend",
+                      "install one, or set `store.url`");
+        }
+    }
+    return err;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct supervisor *supervisor = timer->data;
+
+    shm_heartbeat(supervisor->shm);
+    if (supervisor->children && supervisor->phase <= PHASE_DRAINING) {
+        children_watch(supervisor->children);
+    }
+    ask_process(supervisor);
+}
+
+/* Connections and eventfds of many children: as many descriptors as the system lets us have.
+ * Children inherit it. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what we have may do */
+    }
+}
+
+static int set_up(struct supervisor *supervisor)
+{
+    int err = generation_begin(&supervisor->generation, supervisor->settings);
+
+    if (err == 0) {
+        err = pid_file_write(supervisor->settings->pid_file);
+    }
+    if (err == 0) {
+        err = make_segment(supervisor);
+    }
+    if (err == 0) {
+        err = choose_store(supervisor);
+    }
+    if (err == 0) {
+        err = make_child_things(supervisor);
+    }
+    if (err == 0) {
+        err = open_store(supervisor);
+    }
+    return err;
+}
+
+static void tear_down(struct supervisor *supervisor)
+{
+    children_destroy(&supervisor->children);
+    recovery_destroy(&supervisor->recovery);
+    embedded_store_destroy(&supervisor->embedded);
+    listeners_close(&supervisor->listeners);
+    wake_set_done(&supervisor->wakes);
+    shm_destroy(&supervisor->shm);
+    if (supervisor->generation.supervisor_lock >= 0) {
+        pid_file_remove(supervisor->settings->pid_file);
+    }
+    generation_done(&supervisor->generation);
+    for (size_t i = 0; i < 2; i++) {
+        if (supervisor->lifeline[i] >= 0) {
+            close(supervisor->lifeline[i]);
+        }
+    }
+    if (supervisor->config_fd >= 0) {
+        close(supervisor->config_fd);
+    }
+    free(supervisor->shown_url);
+}
+
+int supervisor_run(struct settings *settings)
+{
+    struct supervisor supervisor = {
+        .settings = settings,
+        .phase = PHASE_STORE,
+        .config_fd = -1,
+        .lifeline = {-1, -1},
+        .preflight = {.is_over = true},
+    };
+    struct supervisor *self = &supervisor;
+
+    generation_init(&self->generation);
+    listeners_init(&self->listeners);
+    wake_set_init(&self->wakes);
+    raise_file_limit();
+    if (uv_loop_init(&self->loop) < 0) {
+        log_error("cannot make an event loop");
+        return 1;
+    }
+    (void)uv_timer_init(&self->loop, &self->tick); /* never fails */
+    (void)uv_timer_init(&self->loop, &self->phase_timer);
+    self->tick.data = self;
+    self->phase_timer.data = self;
+    if (signals_open(&self->signals, &self->loop, on_signal, self) < 0 || set_up(self) < 0) {
+        supervisor_fail(self);
+    } else {
+        uv_timer_start(&self->tick, on_tick, 0, CHILDREN_WATCH_MS); /* can't fail: has a callback */
+        notify_status("starting");
+    }
+    uv_run(&self->loop, UV_RUN_DEFAULT);
+    if (uv_loop_close(&self->loop) < 0) {
+        log_warn("something of the event loop was not closed");
+    }
+    tear_down(self);
+    return self->exit_status;
+}
