@@ -25,8 +25,10 @@ void settings_report_done(struct settings_report *report)
     report->error_count = 0;
 }
 
-static void add_line(struct settings_source *source, struct buf *out, size_t line, const char *path,
-                     const char *format, va_list args)
+__attribute__((format(printf, 5, 0))) static void add_line(struct settings_source *source,
+                                                           struct buf *out, size_t line,
+                                                           const char *path, const char *format,
+                                                           va_list args)
 {
     char reason[LINE_BYTES];
     int err = 0;

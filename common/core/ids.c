@@ -127,7 +127,7 @@ int lock_token_parse(const char *text, size_t len, struct token_parts *ret)
     struct token_parts parts = {0};
     const char *end = text + len;
     const char *dot = len < LOCK_TOKEN_MAX ? memchr(text, '.', len) : NULL;
-    uint64_t slot;
+    uint64_t slot = 0;
 
     if (!dot || dot - text > NODE_NAME_MAX || memchr(text, '\0', (size_t)(dot - text))) {
         return -EINVAL;
