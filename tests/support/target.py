@@ -33,7 +33,8 @@ and acts on its n-th match only with  nth (a number or a list, from 1), every (e
 It acts:
   delay      seconds before the answer               hold      true or a name: until released
   status, headers, answer                            the answer (its body: text, or JSON if not text)
-  store      whether the message counts as stored (default: it does when a 2xx is meant for a request that is no look-up)
+  store      true: stored on arrival, before any delay or hold; false: not stored; default: stored with a 2xx answer to a
+             request that is no look-up
   close      "after-request": no answer; "reset": RST, no answer; "mid-answer": after `after` bytes of the answer
   after      bytes: of the answer before a mid-answer close; of a connection before a reset at "connection" (default 0)
   read       bytes of the request's body to read before acting (default: all of it)
@@ -284,9 +285,9 @@ class _Connection(asyncio.Protocol):
             self.transport.close()
             self.transport = None
 
-    def answer(self, request, rule):
+    def answer(self, request, rule, ready=None):
         close = rule.get('close')
-        status, headers, body = self.target._answer_for(request, rule)
+        status, headers, body = ready or self.target._answer_for(request, rule)
         if close == 'after-request':
             self.close()
             return
@@ -310,6 +311,7 @@ class _Connection(asyncio.Protocol):
             self.close()
 
     async def answer_slowly(self, request, rule):
+        ready = self.target._answer_for(request, rule) if rule.get('store') else None
         try:
             if rule.get('hold'):
                 await self.target._held(rule.get('hold'))
@@ -318,22 +320,22 @@ class _Connection(asyncio.Protocol):
             for _ in range(rule.get('informational', 0)):
                 await self.send_bounded(b'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n')
             if rule.get('endless'):
-                await self.answer_endlessly(request, rule)
+                await self.answer_endlessly(ready or self.target._answer_for(request, rule), rule)
             elif rule.get('drip'):
-                status, headers, body = self.target._answer_for(request, rule)
+                status, headers, body = ready or self.target._answer_for(request, rule)
                 for byte in render(status, headers, body):
                     await self.send_bounded(bytes([byte]))
                     await asyncio.sleep(rule.get('drip'))
             else:
-                self.answer(request, rule)
+                self.answer(request, rule, ready)
         except asyncio.CancelledError:
             return
         self.task = None
         self.busy = False
         self.read_on()
 
-    async def answer_endlessly(self, request, rule):
-        status, headers, _ = self.target._answer_for(request, rule)
+    async def answer_endlessly(self, ready, rule):
+        status, headers, _ = ready
         headers['Transfer-Encoding'] = 'chunked'
         await self.send_bounded(render(status, headers, None))
         piece = b'400\r\n' + b'x' * 1024 + b'\r\n'

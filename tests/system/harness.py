@@ -268,6 +268,43 @@ def key(name, workspace, *parts):
     return ':'.join([f'outbox{name}:{{{partition(workspace)}}}'] + [encode(part) for part in (workspace,) + parts])
 
 
+class OwnStore:
+    """A Valkey (or Redis) of the test's own, to be killed and started at will: settings `store: {url: store.url}`."""
+
+    def __init__(self, *options):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='obs-'))
+        self.path = self.folder / 'sock'
+        self.url = f'unix://{self.path}'
+        self.options = options
+        self.process = None
+
+    def start(self):
+        server = shutil.which('valkey-server') or shutil.which('redis-server') or '/usr/bin/valkey-server'
+        self.process = subprocess.Popen(
+            [server, '--dir', str(self.folder), '--unixsocket', str(self.path), '--port', '0', '--save', '', '--appendonly', 'yes',
+             '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', '--daemonize', 'no', '--logfile', 'log', *self.options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def answers():
+            with contextlib.suppress(OSError, StoreError):
+                valkey = Valkey(self.path)
+                try:
+                    return valkey('PING') == 'PONG'
+                finally:
+                    valkey.close()
+        wait_until(answers, 10, 'the store of the test')
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
 # The daemon
 
 class Daemon:
@@ -539,6 +576,11 @@ class SystemTest(unittest.TestCase):
             if result and len(result.failures) + len(result.errors) > before:
                 for name, text in self._kept_logs:
                     print(f'--- log of {name}, its end:\n{text}', file=sys.stderr)
+
+    def own_store(self, *options):
+        store = OwnStore(*options).start()
+        self.addCleanup(store.close)
+        return store
 
     def target(self, **options):
         target = Target(**options).start()
