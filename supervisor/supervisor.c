@@ -430,7 +430,7 @@ static int make_child_things(struct supervisor *supervisor)
                   strerror(-supervisor->config_fd));
         return supervisor->config_fd;
     }
-    return find_programs(&supervisor->api, &supervisor->worker);
+    return 0;
 }
 
 int supervisor_check(const struct settings *settings)
@@ -473,8 +473,11 @@ static void raise_file_limit(void)
 
 static int set_up(struct supervisor *supervisor)
 {
-    int err = generation_begin(&supervisor->generation, supervisor->settings);
+    int err = find_programs(&supervisor->api, &supervisor->worker);
 
+    if (err == 0) {
+        err = generation_begin(&supervisor->generation, supervisor->settings);
+    }
     if (err == 0) {
         err = pid_file_write(supervisor->settings->pid_file);
     }
