@@ -22,7 +22,7 @@
 
 #define FIXTURE_WORKERS    3U
 #define FIXTURE_LOCKS      8U
-#define FIXTURE_GENERATION UINT64_C(0x3f9a0000beef)
+#define FIXTURE_GENERATION UINT64_C(0xf39a00000000beef) /* 16 digits: the longest name */
 #define WORKER(n)          (SHM_SLOT_WORKER_FIRST + (n))
 #define API(n)             (SHM_SLOT_API_FIRST + (n))
 
