@@ -297,7 +297,12 @@ static void on_kill_timer(uv_timer_t *timer)
 
 void embedded_store_restart(struct embedded_store *store)
 {
+    if (store->is_restarting) {
+        return; /* under way */
+    }
     store->is_restarting = true;
+    log_warn("the adopted store has other settings than ours: it is started anew", "pid",
+             LOG_I64(store->pid));
     send_signal(store, SIGTERM);
 }
 

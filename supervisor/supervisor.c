@@ -281,7 +281,6 @@ static bool mend_store(void *arg)
     if (!embedded_store_is_adopted(supervisor->embedded)) {
         return embedded_store_wants_process(supervisor->embedded); /* soon */
     }
-    log_warn("the adopted store has other settings than ours: it is started anew");
     embedded_store_restart(supervisor->embedded);
     return true;
 }
@@ -330,8 +329,16 @@ static int open_store(struct supervisor *supervisor)
 static char *without_password(const char *url)
 {
     const struct store_password found = store_password_find(url);
+    char *shown = NULL;
 
-    return found.has_password ? store_password_set(url, "***") : strdup(url);
+    if (!found.has_password) {
+        return strdup(url);
+    }
+    if (asprintf(&shown, "%.*s***%s", (int)found.password, url,
+                 url + found.password + found.password_len) < 0) {
+        return NULL;
+    }
+    return shown;
 }
 
 static int choose_store(struct supervisor *supervisor)
