@@ -35,7 +35,7 @@ struct run {
     uint32_t *next_seq;                     /* by session */
     uint64_t end_ns;
     bool is_ending;
-    uv_timer_t pace, hard_stop;
+    uv_timer_t pace, end, hard_stop;
     char request[LOAD_REQUEST_MAX];
 };
 
@@ -269,6 +269,16 @@ static void on_pace(uv_timer_t *timer)
     }
 }
 
+/* The last message may have been given up before the end, with nothing left that would notice it.
+ */
+static void on_end(uv_timer_t *timer)
+{
+    (void)timer;
+    if (is_over(uv_hrtime()) && run.busy_count == 0) {
+        uv_stop(run.loop);
+    }
+}
+
 static void on_hard_stop(uv_timer_t *timer)
 {
     (void)timer;
@@ -284,6 +294,8 @@ static void start_timers(void)
     if (run.options->rate > 0) {
         uv_timer_start(&run.pace, on_pace, 1, 1);
     }
+    uv_timer_init(run.loop, &run.end);
+    uv_timer_start(&run.end, on_end, length_ns / 1000000 + 1, 0);
     uv_timer_init(run.loop, &run.hard_stop);
     uv_timer_start(&run.hard_stop, on_hard_stop, length_ns / 1000000 + HARD_STOP_MS, 0);
 }

@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     getrusage(RUSAGE_SELF, &usage);
     double cpu = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-    printf("accepts_per_s=%.0f refused=%llu mean_ms=%.2f client_cpu=%.0f%%\n",
+    printf("accepts_per_s=%.0f refused=%llu mean_ms=%.2f cpu.client=%.0f\n",
            (double)bench.accepted / elapsed, (unsigned long long)bench.refused,
            (double)bench.latency_sum_ns / 1e6 / (double)(bench.accepted + bench.refused + 1),
            100 * cpu / elapsed);

@@ -1,0 +1,146 @@
+# shellcheck shell=bash
+# What is measured: one function per row of the table, for whoever is given. Figures go to $SAMPLES, a line each:
+# run, row, who, name, value. Sourced by run, after participants.sh.
+
+# Splits "name=value …" into samples; what is no number is left out.
+sample() # row who text
+{
+    tr ' ' '\n' <<<"$3" | awk -F= -v OFS='\t' -v run="$RUN" -v row="$1" -v who="$2" \
+        'NF == 2 && $2 ~ /^[0-9.]+$/ {print run, row, who, $1, $2}' >>"$SAMPLES"
+}
+
+load() # arguments of bench-load; the last line is left in LOADED
+{
+    "$BUILD/tests/bench/bench-load" --port "$API_PORT" --log "$WORK/load.log" "$@" >"$WORK/load.txt" &
+    started load $!
+    wait "${PIDS[load]}" || die "the load generator failed: $(cat "$WORK/load.txt")"
+    unset 'PIDS[load]' 'WATCHED[load]'
+    LOADED=$(cat "$WORK/load.txt")
+}
+
+loaded() { sed -n "s/.* $1=\([0-9.]*\).*/\1/p" <<<" $LOADED"; }
+
+# Lays the logs beside each other. A lost, doubled or (within outboxd) disordered message spoils the whole benchmark.
+check() # row who
+{
+    local line
+
+    sink_dump
+    line=$("$BUILD/tests/bench/bench-check" "$WORK/load.log" "$WORK/sink.log") || [ -n "$line" ] || die "bench-check failed"
+    sample "$1" "$2" "$line"
+    if [ "$2" = outboxd ] && ! grep -q ' lost=0 .* confirmed_twice=0 .* out_of_order=0 overlapping=0 ' <<<"$line"; then
+        say "WRONG, run $RUN, row $1: $line"
+        FAILED=1
+    fi
+    say "run $RUN, $1, $2: $LOADED | $line"
+}
+
+drain() # waits until the target has what was accepted
+{
+    wait_for "${DRAIN_SECONDS:-120}" sink_has "$(loaded accepted)" || say "not all was delivered within ${DRAIN_SECONDS:-120} s"
+    sleep 0.2
+}
+
+begin() { sink_reset; wait_until_quiet; cpu_begin; }
+
+warm_up() # who: just-in-time compilers, connections, the store's tables
+{
+    sink_reset
+    "$1_load" --seconds 1
+    drain
+}
+
+# Row 1, and the backlog that row 5 drains: accepting alone, then delivering alone.
+measure_accept_and_drain() # who
+{
+    local who=$1
+
+    "${who}_hold"
+    begin
+    "${who}_load" --seconds "$LENGTH"
+    sample accept "$who" "$LOADED $(cpu_end)"
+    ACCEPT_RATE=$(loaded accepts_per_s)
+    wait_until_quiet
+    cpu_begin
+    "${who}_resume"
+    drain
+    sample drain "$who" "$(cpu_end)"
+    check drain "$who"
+}
+
+measure_both() # who: accepting and delivering at once
+{
+    begin
+    "$1_load" --seconds "$LENGTH"
+    sample both "$1" "$LOADED"
+    drain
+    sample both "$1" "$(cpu_end)"
+    check both "$1"
+}
+
+# Row 2: at a tenth of the rate that row 1 reached in this very run.
+measure_dispatch() # who
+{
+    local rate=$((ACCEPT_RATE / 10))
+
+    begin
+    "$1_load" --seconds "$LENGTH" --rate "$rate"
+    sample dispatch "$1" "rate=$rate $LOADED $(cpu_end)"
+    drain
+    check dispatch "$1"
+}
+
+measure_single() # who: row 3, one session alone, one delivery at a time
+{
+    "$1_hold"
+    sink_reset
+    "$1_load" --workspaces 1 --sessions 1 --count "$SINGLE_MESSAGES"
+    wait_until_quiet
+    cpu_begin
+    "$1_resume" 1
+    drain
+    sample single "$1" "$(cpu_end)"
+    check single "$1"
+}
+
+measure_participant() # who
+{
+    "$1_start" || { FAILED=1; return; }
+    warm_up "$1"
+    measure_accept_and_drain "$1"
+    measure_both "$1"
+    measure_dispatch "$1"
+    measure_single "$1"
+    "$1_stop"
+}
+
+measure_script_limit()
+{
+    local line
+
+    store_start store
+    wait_until_quiet
+    cpu_begin
+    line=$("$BUILD/tests/bench/bench-script-limit" -s "$STORE_SOCKET" -c 16 -d 16 -t "$LENGTH") || die "bench-script-limit failed"
+    sample accept script "$line $(cpu_end)"
+    say "run $RUN, accept, script alone: $line"
+    store_stop store
+}
+
+# Row 4: two stores that differ in the number of sessions only, measured in turn.
+measure_claims()
+{
+    local few many line
+
+    store_start few
+    few=$STORE_SOCKET
+    store_start many
+    many=$STORE_SOCKET
+    wait_until_quiet
+    line=$("$BUILD/tests/bench/bench-claim-cost" "$few" 100 "$many" "$CLAIM_SESSIONS" 20) || die "bench-claim-cost failed"
+    say "run $RUN, claim: $line"
+    # claim_usec=FEW,MANY: a name each.
+    sample claim outboxd "$(sed -E 's/(claim|idle)_usec=([0-9.]+),([0-9.]+)/\1_few_usec=\2 \1_many_usec=\3/g' <<<"$line")"
+    store_stop few
+    store_stop many
+}
