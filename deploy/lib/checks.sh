@@ -31,10 +31,17 @@ checks_is_our_version() # tool
 
 check_format()
 {
-    local -a files
+    local file bad=0
 
-    mapfile -t files < <(checks_sources '*.c' '*.h')
-    clang-format --dry-run -Werror "${files[@]}" && return 0
+    while IFS= read -r file; do
+        if ! clang-format "$file" | cmp -s - "$file"; then
+            bad=$((bad + 1))
+            printf '%s: clang-format -i would change it:\n' "$file"
+            clang-format "$file" | diff "$file" - | head -n 8
+        fi
+    done < <(checks_sources '*.c' '*.h')
+    echo "clang-format: $bad files to format"
+    [ $bad = 0 ] && return 0
     ! checks_is_our_version clang-format
 }
 

@@ -87,15 +87,15 @@ def free_port():
     folder.mkdir(exist_ok=True)
     for _ in range(2000):
         port = random.SystemRandom().randrange(18000, 32000)
-        lock = open(folder / str(port), 'w')
+        lock = os.open(folder / str(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with socket.socket() as probe:
                 probe.bind(('127.0.0.1', port))
         except OSError:
-            lock.close()
+            os.close(lock)
             continue
-        _port_locks.append(lock)
+        _port_locks.append(lock)  # until the process ends
         return port
     raise OSError('no free port')
 
