@@ -148,9 +148,9 @@ static void child_event(struct child *child, enum child_event event)
     }
     child->state = step.next;
     if (from != step.next) {
-        log_info("child", "role", shm_role_name(child->role), "slot", LOG_I64(child->slot), "pid",
-                 LOG_I64(child->pid), "from", child_state_name(from), "to",
-                 child_state_name(step.next), "event", child_event_name(event));
+        log_info("child changes state", "role", shm_role_name(child->role), "slot",
+                 LOG_I64(child->slot), "pid", LOG_I64(child->pid), "from", child_state_name(from),
+                 "to", child_state_name(step.next), "event", child_event_name(event));
         enter(child);
     }
     act(child, step.action);

@@ -120,8 +120,7 @@ static void seek(struct embedded_store *store)
     if (store->state != STATE_SEEKING) {
         store->state = STATE_SEEKING;
         store->told_ms = now_ms;
-        log_info("a store runs on this state directory already: adopting it", "socket",
-                 store->paths.socket);
+        log_info("store.lock is held: adopting the store that runs", "socket", store->paths.socket);
     } else if (now_ms - store->told_ms >= SEEK_TELL_MS) {
         store->told_ms = now_ms;
         log_warn("store.lock is held, but its server does not answer yet", "lock",

@@ -126,7 +126,7 @@ static void on_tick(uv_timer_t *timer)
     }
     if (now_ms >= preflight->deadline_ms) {
         log_error("cannot reach the store", "store", preflight->options.url, "why",
-                  store_result_help(preflight->why), "mend", "start it, or check `store.url`");
+                  store_result_help(preflight->why), "mend", preflight->options.advice);
         end(preflight, PREFLIGHT_UNREACHABLE);
     }
 }

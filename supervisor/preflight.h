@@ -20,6 +20,7 @@ struct preflight_options {
     struct uv_loop_s *loop;
     struct store *store;
     struct durability durability;
+    const char *advice; /* what to do when nobody answers */
     const char *url;    /* without its password, for messages */
     int64_t timeout_ms; /* without any answer; a server that loads its data may take as long as it
                            needs */

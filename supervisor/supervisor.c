@@ -232,7 +232,7 @@ static void bind_addresses(uv_timer_t *timer)
     }
     /* A dead supervisor's API closes its listener at once when it notices: a matter of moments. */
     if (err == -EADDRINUSE && waited_ms < BIND_LIMIT_MS) {
-        if (waited_ms < BIND_RETRY_MS) {
+        if (waited_ms < BIND_RETRY_MS / 2) { /* once */
             log_warn("an address is in use: trying again for a while", "listen", address);
         }
         uv_timer_start(timer, bind_addresses, BIND_RETRY_MS, 0); /* can't fail: has a callback */
@@ -308,6 +308,8 @@ static int open_store(struct supervisor *supervisor)
     const struct preflight_options preflight = {
         .loop = &supervisor->loop,
         .durability = settings->durability,
+        .advice = supervisor->embedded ? "look into store/valkey.log in the state directory"
+                                       : "start it, or check `store.url`",
         .url = supervisor->shown_url,
         .timeout_ms = STORE_TIMEOUT_MS,
         .mend = supervisor->embedded ? mend_store : NULL,

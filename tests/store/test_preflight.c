@@ -72,6 +72,7 @@ static enum preflight_verdict verdict_on(struct run *run, const char *url,
     struct preflight_options preflight = {
         .loop = &run->loop,
         .durability = durability,
+        .advice = "start it",
         .url = url,
         .timeout_ms = timeout_ms,
         .mend = can_mend ? mend : NULL,
