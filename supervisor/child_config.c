@@ -10,6 +10,7 @@
 
 #include "common/base/err.h"
 #include "common/core/buf.h"
+#include "supervisor/fd.h"
 
 #define CONFIG_MAX (4U * 1024 * 1024)
 
@@ -48,10 +49,7 @@ int child_config_create(const struct settings *settings)
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
         return -errno;
     }
-    const int kept = fd;
-
-    fd = -1;
-    return kept;
+    return fd_take(&fd);
 }
 
 int child_config_reopen(int fd)

@@ -24,6 +24,7 @@
 #include "common/base/clock.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "supervisor/fd.h"
 #include "supervisor/programs.h"
 #include "supervisor/restart_policy.h"
 #include "supervisor/spawn.h"
@@ -84,10 +85,7 @@ static int take_lock(const struct embedded_store *store)
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         return -errno;
     }
-    const int kept = fd;
-
-    fd = -1;
-    return kept;
+    return fd_take(&fd);
 }
 
 static int spawn_server(struct embedded_store *store, int lock_fd)

@@ -21,6 +21,7 @@
 #include "common/base/log.h"
 #include "common/core/ids.h"
 #include "common/shm/shm.h"
+#include "supervisor/fd.h"
 
 #define LOCK_TRIES                                                                                 \
     40 /* a spawn under way when its supervisor was killed holds the lock for a moment */
@@ -119,8 +120,7 @@ static int take_supervisor_lock(struct generation *generation)
     if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0) {
         return refuse_state_dir("cannot write supervisor.lock", generation->state_dir, -errno);
     }
-    generation->supervisor_lock = fd;
-    fd = -1;
+    generation->supervisor_lock = fd_take(&fd);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/base/err.h"
 #include "common/base/listen_address.h"
+#include "supervisor/fd.h"
 
 #define BACKLOG 4096
 
@@ -68,10 +69,7 @@ static int open_one(const struct listen_address *address)
         listen(fd, BACKLOG) < 0) {
         return -errno;
     }
-    const int kept = fd;
-
-    fd = -1;
-    return kept;
+    return fd_take(&fd);
 }
 
 int listeners_open(struct listeners *listeners, const struct text_list *addresses,
