@@ -15,7 +15,7 @@ CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (\d+) test\(s\)\.', re.M)
 CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (\d+) test\(s\)', re.M)
 UNITTEST_RAN = re.compile(r'^Ran (\d+) tests? in ', re.M)
 UNITTEST_END = re.compile(r'^(OK|FAILED)(?: \((.*)\))?$', re.M)
-CLOSING = re.compile(r'^(?:\[  (?:PASSED|FAILED|SKIPPED ?) ?\] \d+ test\(s\).*|Ran \d+ tests? in .*|OK(?: \(.*\))?'
+CLOSING = re.compile(r'^(?:\[  (?:PASSED |FAILED |SKIPPED) \] \d+ test\(s\).*|Ran \d+ tests? in .*|OK(?: \(.*\))?'
                      r'|FAILED \(.*\))$', re.M)
 
 
@@ -24,9 +24,9 @@ def count(text):
     passed = sum(map(int, CMOCKA_PASSED.findall(text)))
     failed = sum(map(int, CMOCKA_FAILED.findall(text)))
     for ran, end in zip(UNITTEST_RAN.findall(text), UNITTEST_END.findall(text)):
-        parts = dict(re.findall(r'([a-z ]+)=(\d+)', end[1]))
-        bad = int(parts.get('failures', 0)) + int(parts.get('errors', 0)) + int(parts.get(' unexpected successes', 0))
-        skipped = int(next((n for name, n in parts.items() if name.strip() == 'skipped'), 0))
+        parts = {name.strip(): int(number) for name, number in re.findall(r'([a-z ]+)=(\d+)', end[1])}
+        bad = sum(parts.get(name, 0) for name in ('failures', 'errors', 'unexpected successes'))
+        skipped = parts.get('skipped', 0)
         passed += int(ran) - bad - skipped
         failed += bad
     return passed, failed
