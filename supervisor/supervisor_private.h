@@ -60,6 +60,12 @@ struct supervisor {
     int64_t phase_since_ms;
 };
 
+/* Everything that a start needs but the connection to the store. Logs what is wrong; 0 or -errno.
+ */
+int supervisor_set_up(struct supervisor *supervisor);
+/* After the loop has ended: gives back whatever there is. */
+void supervisor_tear_down(struct supervisor *supervisor);
+
 void supervisor_enter(struct supervisor *supervisor, enum phase phase);
 /* The start failed: logged already. Ends with status 1. */
 void supervisor_fail(struct supervisor *supervisor);

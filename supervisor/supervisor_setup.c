@@ -1,0 +1,214 @@
+/* What a run of the supervisor is made of, before the loop runs, and how it is taken apart after
+ * it: locks, shared memory, the choice of the store, what children inherit. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/store_password.h"
+#include "supervisor/child_config.h"
+#include "supervisor/pid_file.h"
+#include "supervisor/supervisor.h"
+#include "supervisor/supervisor_private.h"
+
+#define LOCKS_SHOWN_MAX 4096 /* per worker, in `outboxctl top` */
+
+static int make_segment(struct supervisor *supervisor)
+{
+    const uint32_t wanted = 2 * settings_worker_count(supervisor->settings) + 4;
+    const struct shm_sizes sizes = {
+        /* Old and new workers side by side during a reload, and some that are slow to go. */
+        .worker_slots = wanted < SHM_WORKER_SLOTS_MAX ? wanted : SHM_WORKER_SLOTS_MAX,
+        .locks_per_worker = supervisor->settings->max_in_flight < LOCKS_SHOWN_MAX
+                                ? supervisor->settings->max_in_flight
+                                : LOCKS_SHOWN_MAX,
+    };
+    const struct generation *generation = &supervisor->generation;
+
+    generation_remove_stale_segments(generation);
+    int err = shm_create(&supervisor->shm, generation->state_dir, generation->number, &sizes);
+    if (err == 0) {
+        err = wake_set_create(&supervisor->wakes, shm_slot_count(supervisor->shm));
+    }
+    if (err < 0) {
+        log_error("cannot make the shared memory", "error", strerror(-err), "mend",
+                  "make room in /dev/shm, or raise the limit of open files");
+        return err;
+    }
+    supervisor->metrics = metrics_of(supervisor->shm);
+    shm_process_begin(supervisor->shm, SHM_SLOT_SUPERVISOR, SHM_ROLE_SUPERVISOR, (int32_t)getpid(),
+                      0);
+    return 0;
+}
+
+static void on_store_died(bool by_signal, void *arg)
+{
+    struct supervisor *supervisor = arg;
+
+    metrics_add_restart(supervisor->metrics, LABEL_ROLE_STORE,
+                        by_signal ? LABEL_DEATH_REASON_SIGNAL : LABEL_DEATH_REASON_EXIT, 1);
+}
+
+/* The URL for the log: what stands between the user and the @ is nobody's business. */
+static char *without_password(const char *url)
+{
+    const struct store_password found = store_password_find(url);
+    char *shown = NULL;
+
+    if (!found.has_password) {
+        return strdup(url);
+    }
+    if (asprintf(&shown, "%.*s***%s", (int)found.password, url,
+                 url + found.password + found.password_len) < 0) {
+        return NULL;
+    }
+    return shown;
+}
+
+static int choose_store(struct supervisor *supervisor)
+{
+    struct settings *settings = supervisor->settings;
+    const struct embedded_store_options options = {
+        .loop = &supervisor->loop,
+        .state_dir = supervisor->generation.state_dir,
+        .durability = settings->durability,
+        .died = on_store_died,
+        .arg = supervisor,
+    };
+    const char *reason = NULL;
+
+    if (!settings->store_url || !*settings->store_url) {
+        const int err = embedded_store_create(&supervisor->embedded, &options);
+        if (err < 0) {
+            return err;
+        }
+        free(settings->store_url);
+        settings->store_url = strdup(embedded_store_url(supervisor->embedded));
+    }
+    supervisor->shown_url = settings->store_url ? without_password(settings->store_url) : NULL;
+    if (!supervisor->shown_url) {
+        return -ENOMEM;
+    }
+    if (store_url_check(settings->store_url, &reason) < 0) {
+        log_error("bad store.url", "store", supervisor->shown_url, "why", reason);
+        supervisor->exit_status = 2;
+        return -EINVAL;
+    }
+    if (supervisor->embedded) {
+        embedded_store_start(supervisor->embedded);
+    }
+    return 0;
+}
+
+static int find_programs(struct program_path *api, struct program_path *worker)
+{
+    int err = program_find("outboxd-api", "api", api);
+
+    if (err == 0) {
+        err = program_find("outboxd-worker", "worker", worker);
+    }
+    if (err < 0) {
+        log_error("outboxd-api or outboxd-worker not found", "mend",
+                  "install them, or set OUTBOXD_LIBEXEC to their folder");
+    }
+    return err;
+}
+
+static int make_child_things(struct supervisor *supervisor)
+{
+    char *state_dir = strdup(supervisor->generation.state_dir);
+
+    if (!state_dir) {
+        return -ENOMEM;
+    }
+    free(supervisor->settings->state_dir);
+    supervisor->settings->state_dir =
+        state_dir; /* the children's current folder may be another one day */
+    if (pipe2(supervisor->lifeline, O_CLOEXEC) < 0) {
+        return -errno;
+    }
+    supervisor->config_fd = child_config_create(supervisor->settings);
+    if (supervisor->config_fd < 0) {
+        log_error("cannot write the children's configuration", "error",
+                  strerror(-supervisor->config_fd));
+        return supervisor->config_fd;
+    }
+    return 0;
+}
+
+int supervisor_check(const struct settings *settings)
+{
+    struct program_path api, worker, store;
+    int err = find_programs(&api, &worker);
+
+    if (err == 0 && (!settings->store_url || !*settings->store_url)) {
+        err = program_find_store(&store);
+        if (err < 0) {
+            log_error("no valkey-server and no redis-server found", "mend",
+                      "install one, or set `store.url`");
+        }
+    }
+    return err;
+}
+
+/* Connections and eventfds of many children: as many descriptors as the system lets us have.
+ * Children inherit it. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what we have may do */
+    }
+}
+
+int supervisor_set_up(struct supervisor *supervisor)
+{
+    raise_file_limit();
+    int err = find_programs(&supervisor->api, &supervisor->worker);
+
+    if (err == 0) {
+        err = generation_begin(&supervisor->generation, supervisor->settings);
+    }
+    if (err == 0) {
+        err = pid_file_write(supervisor->settings->pid_file);
+    }
+    if (err == 0) {
+        err = make_segment(supervisor);
+    }
+    if (err == 0) {
+        err = choose_store(supervisor);
+    }
+    if (err == 0) {
+        err = make_child_things(supervisor);
+    }
+    return err;
+}
+
+void supervisor_tear_down(struct supervisor *supervisor)
+{
+    children_destroy(&supervisor->children);
+    recovery_destroy(&supervisor->recovery);
+    embedded_store_destroy(&supervisor->embedded);
+    listeners_close(&supervisor->listeners);
+    wake_set_done(&supervisor->wakes);
+    shm_destroy(&supervisor->shm);
+    if (supervisor->generation.supervisor_lock >= 0) {
+        pid_file_remove(supervisor->settings->pid_file);
+    }
+    generation_done(&supervisor->generation);
+    for (size_t i = 0; i < 2; i++) {
+        if (supervisor->lifeline[i] >= 0) {
+            close(supervisor->lifeline[i]);
+        }
+    }
+    if (supervisor->config_fd >= 0) {
+        close(supervisor->config_fd);
+    }
+    free(supervisor->shown_url);
+}
