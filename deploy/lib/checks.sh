@@ -41,8 +41,7 @@ check_format()
         fi
     done < <(checks_sources '*.c' '*.h')
     echo "clang-format: $bad files to format"
-    [ $bad = 0 ] && return 0
-    ! checks_is_our_version clang-format
+    [ $bad = 0 ] || ! checks_is_our_version clang-format
 }
 
 check_tidy()
@@ -55,11 +54,10 @@ check_tidy()
         xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p build-sanitize --quiet --warnings-as-errors='*' \
             --extra-arg=-Wno-unknown-warning-option >"$log" 2>/dev/null || result=1
     found=$(grep -c 'error:\|warning:' "$log")
-    sed -e "s|$PWD/||" "$log" | head -n 300
+    sed -e "s|$PWD/||" "$log" | head -n 200
     rm -f "$log"
     echo "clang-tidy: $found findings"
-    [ $result = 0 ] && return 0
-    ! checks_is_our_version clang-tidy
+    [ $result = 0 ] || ! checks_is_our_version clang-tidy
 }
 
 checks_hardening() # program: position independent, read-only relocations bound at start, stack protector, no executable stack

@@ -19,6 +19,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get('OUTBOXD_BUILD') or ROOT / 'build')
 sys.path.insert(0, str(ROOT / 'tests' / 'support'))
 sys.dont_write_bytecode = True
 from target import Target  # noqa: E402
@@ -71,7 +72,7 @@ class Demo:
         self.is_check = is_check
         self.start_time = time.monotonic()
         # A check is on its own; the demo keeps its folder, so that what was accepted survives a restart of the quickstart.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='outboxd-check-') if is_check else ROOT / 'build' / 'quickstart')
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='outboxd-check-') if is_check else BUILD / 'quickstart')
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = self.folder / 'state'
         if len(str(self.state)) > 80:  # a Unix socket's path has room for 107 bytes
@@ -82,6 +83,7 @@ class Demo:
         self.log_path = self.folder / 'outboxd.log'
         self.outboxd = None
         self.known = {}
+        self.sessions = set()  # of each supervisor that we started
         self.accepted = []
 
     # outboxd
@@ -99,8 +101,9 @@ class Demo:
 
     def spawn(self):
         with open(self.log_path, 'ab') as log:
-            self.outboxd = subprocess.Popen([str(ROOT / 'build/supervisor/outboxd'), '--config', str(self.config_path)],
+            self.outboxd = subprocess.Popen([str(BUILD / 'supervisor' / 'outboxd'), '--config', str(self.config_path)],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        self.sessions.add(self.outboxd.pid)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             if self.outboxd.poll() is not None:
@@ -125,7 +128,7 @@ class Demo:
         self.target.stop()
 
     def kill_session(self):
-        """What a killed supervisor left: everything in the session that we opened for it."""
+        """What a killed supervisor left: everything in the sessions that we opened."""
         for _ in range(50):
             left = []
             for entry in pathlib.Path('/proc').iterdir():
@@ -134,7 +137,7 @@ class Demo:
                         rest = (entry / 'stat').read_text().rpartition(') ')[2].split()
                     except OSError:
                         continue
-                    if self.outboxd and int(rest[3]) == self.outboxd.pid and rest[0] != 'Z':
+                    if int(rest[3]) in self.sessions and rest[0] != 'Z':
                         left.append(int(entry.name))
             for pid in left:
                 try:
@@ -247,7 +250,7 @@ class Demo:
         say(f'  curl {self.target.url}/_requests        everything the target received')
         say(f'  curl -X POST {url}{WORKSPACE}/sessions/me/entries -H "Content-Type: application/json" \\')
         say('       -d \'{"clientMessageID":"hello-1","kind":"note","payload":{"text":"hello"}}\'')
-        say(f'  build/api/ctl/outboxctl top --state-dir {self.state}    live view')
+        say(f'  {BUILD}/api/ctl/outboxctl top --state-dir {self.state}    live view')
         say('  kill -9 any of these, or all of them, and watch: nothing accepted is lost')
         say()
         self.show_processes()
