@@ -9,7 +9,6 @@ import concurrent.futures
 import contextlib
 import ctypes
 import faulthandler
-import fcntl
 import http.client
 import json
 import os
@@ -76,26 +75,24 @@ def in_parallel(calls, threads=64):
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
-# Ports: below the range that outgoing connections take theirs from, each held by a lock file while the process lives, so
-# that two test programs never choose the same one.
+# Ports: below the range that outgoing connections take theirs from. An abstract Unix socket holds each while this process
+# lives, so that two test programs never choose the same one, and nothing is left on disk.
 
-_port_locks = []
+_held_ports = []
 
 
 def free_port():
-    folder = pathlib.Path(tempfile.gettempdir()) / f'outboxd-test-ports-{os.getuid()}'
-    folder.mkdir(exist_ok=True)
     for _ in range(2000):
         port = random.SystemRandom().randrange(18000, 32000)
-        lock = os.open(folder / str(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = socket.socket(socket.AF_UNIX)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.bind(f'\0outboxd-test-port-{port}')
             with socket.socket() as probe:
                 probe.bind(('127.0.0.1', port))
         except OSError:
-            os.close(lock)
+            lock.close()
             continue
-        _port_locks.append(lock)  # until the process ends
+        _held_ports.append(lock.detach())
         return port
     raise OSError('no free port')
 
@@ -318,6 +315,7 @@ class Daemon:
         self.settings = {'listen': f'127.0.0.1:{self.port}', 'state_dir': str(self.state), 'workers': 2, 'node': 'test',
                          'log': {'level': 'debug'}}
         self.settings.update(settings)
+        self.ended = False
         self.environment = environment or {}
         self.config = self.folder / 'outboxd.yaml'
         self.log_path = self.folder / 'log'
@@ -559,7 +557,7 @@ class SystemTest(unittest.TestCase):
 
     def run(self, result=None):
         before = len(result.failures) + len(result.errors) if result else 0
-        self._daemons, self._kept_logs = [], []
+        self._kept_logs = []
 
         def too_late(_signal, frame):
             stack = ''.join(traceback.format_stack(frame)[-4:])
@@ -595,24 +593,27 @@ class SystemTest(unittest.TestCase):
         for name, value in FAST.items():
             settings.setdefault(name, value)
         daemon = Daemon(settings, environment)
-        self._daemons.append(daemon)
-        self.addCleanup(self._end, daemon)
+        self.addCleanup(self.end, daemon)
         if start:
             daemon.start()
             daemon.segments()
         return daemon
 
-    def _end(self, daemon):
+    def end(self, daemon):
+        """Kills all of it. Every daemon gets this at its test's end; a test with many may do it earlier."""
+        if daemon.ended:
+            return
+        daemon.ended = True
+        log = daemon.log()
         try:
             daemon.segments()
-            daemon.close_log = daemon.log()
-            self._kept_logs.append((daemon.folder.name, daemon.close_log[-12000:]))
         finally:
             daemon.close()
-        report = SANITIZER.search(daemon.close_log)
+        self._kept_logs.append((daemon.folder.name, log[-12000:]))
+        report = SANITIZER.search(log)
         if report:
             at = max(0, report.start() - 200)
-            self.fail('a sanitizer reported:\n' + daemon.close_log[at:at + 4000])
+            self.fail('a sanitizer reported:\n' + log[at:at + 4000])
 
     # assertions in our words
 

@@ -236,7 +236,8 @@ class Wire(SystemTest):
                     try:
                         sock.sendall(b'x')
                         sock.settimeout(0.05)
-                        return sock.recv(4096) == b'' or True
+                        sock.recv(4096)
+                        return True  # an answer, or its end
                     except socket.timeout:
                         return False
                     except OSError:

@@ -27,28 +27,27 @@ class WorkerDies(SystemTest):
     def recovery_times(self, kind, look, hold):
         """Kills the worker RUNS times; how long until every held entry was looked after, in seconds."""
         target = self.target()
-        daemon = self.daemon(target, workers=1, max_in_flight=400, targets={'max_in_flight': 400})
         times, everything = [], []
         for run in range(RUNS):
-            target.clear_script()
+            # A fresh one each time: a worker that died before is started again later and later.
+            daemon = self.daemon(target, workers=1)
             target.script(*hold)
             ids = self.in_flight(daemon, target, kind, run)
             target.clear_script()  # what comes now is answered at once
             before = len(target.requests())
             killed = time.monotonic()
-            daemon.kill('worker')
+            daemon.kill('worker', wait=False)
             wait_until(lambda: look(target, before) >= set(ids), 20, 'all of them looked after')
-            after = [r for r in target.requests()[before:]]
             first = {}
-            for r in after:
-                entry = r.key or r.path.rpartition('/')[2]
-                first.setdefault(entry, r.time)
+            for request in target.requests()[before:]:
+                first.setdefault(request.key or request.path.rpartition('/')[2], request.time)
             times.append(max(first[entry] for entry in ids) - killed)
-            self.assertDelivered(target, ids)
             for entry in ids:
                 daemon.wait_status(entry, 'sent')
+            self.assertDelivered(target, ids)
             everything += ids
             target.release()
+            self.end(daemon)
         print(f'{kind}: {IN_FLIGHT} deliveries looked after in {statistics.median(times) * 1000:.0f} ms after the kill '
               f'(median of {RUNS}: {", ".join(f"{t * 1000:.0f}" for t in times)})')
         self.assertLess(statistics.median(times), 1.0 * SLOW)

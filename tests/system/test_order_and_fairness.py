@@ -88,7 +88,7 @@ class Fairness(SystemTest):
     def test_10000_waiting_messages_of_one_workspace_hardly_delay_another_ones_single_message(self):
         target = self.target()
         target.script(body='big', delay=0.25)
-        daemon = self.daemon(target, workers=2, max_in_flight=32)
+        daemon = self.daemon(target, workers=2, max_in_flight=32, log={'level': 'info'})
 
         def latency(n):
             before = time.monotonic()

@@ -10,6 +10,8 @@ from harness import SystemTest, program, wait_until
 
 
 class Start(SystemTest):
+    limit = 120
+
     def run_outboxd(self, *arguments, timeout=20):
         return subprocess.run([program('outboxd'), *arguments], capture_output=True, text=True, timeout=timeout,
                               stdin=subprocess.DEVNULL)
