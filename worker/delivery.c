@@ -1,0 +1,237 @@
+/* Taking a claim over, what to do with its entry, and letting go. */
+#include "worker/delivery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/claim.h"
+#include "worker/held.h"
+#include "worker/worker.h"
+
+static struct span workspace_of(const struct delivery *delivery)
+{
+    return (struct span){delivery->workspace, delivery->workspace_len};
+}
+
+static struct span session_of(const struct delivery *delivery)
+{
+    return (struct span){delivery->session, delivery->session_len};
+}
+
+struct claim_ref delivery_ref(const struct delivery *delivery)
+{
+    return (struct claim_ref){
+        .workspace = workspace_of(delivery),
+        .session = session_of(delivery),
+        .id = delivery->entry->id,
+        .token = delivery->token,
+        .sends = delivery->sends,
+        .status = delivery->status,
+    };
+}
+
+static void show(struct delivery *delivery)
+{
+    struct shm_lock lock = {
+        .activity = delivery->status == STATUS_DELIVERING ? SHM_LOCK_SENDING : SHM_LOCK_VERIFYING,
+        .kind = delivery->kind
+                    ? (uint32_t)settings_kind_index(delivery->worker->settings, delivery->kind)
+                    : UINT32_MAX,
+        .started_mono_ms = clock_mono_ms(),
+    };
+
+    snprintf(lock.workspace, sizeof(lock.workspace), "%.*s", (int)delivery->workspace_len,
+             delivery->workspace);
+    snprintf(lock.session, sizeof(lock.session), "%.*s", (int)delivery->session_len,
+             delivery->session);
+    if (delivery->shown >= 0) {
+        lock_table_clear(delivery->worker->shm, delivery->shown);
+    }
+    delivery->shown = lock_table_put(delivery->worker->shm, &lock);
+}
+
+/* The entry and the claim it came with. False when out of memory. */
+static bool load(struct delivery *delivery, const struct claim *claim, int64_t sent_boot_ms)
+{
+    free(delivery->entry);
+    delivery->entry = entry_copy(&claim->entry);
+    if (!delivery->entry) {
+        return false;
+    }
+    const struct entry *entry = delivery->entry;
+
+    snprintf(delivery->id, sizeof(delivery->id), "%.*s", (int)entry->id.len, entry->id.ptr);
+    http_request_text_done(&delivery->text);
+    http_request_text_init(&delivery->text);
+    delivery->kind =
+        settings_kind(delivery->worker->settings, entry->body.kind.ptr, entry->body.kind.len);
+    delivery->mode = claim->mode;
+    delivery->status = entry->status;
+    delivery->sends = entry->sends;
+    delivery->token = claim->token;
+    delivery->lock_boot_ms = sent_boot_ms;
+    delivery->claim_store_ms = claim->now_ms;
+    delivery->claim_mono_ms = clock_mono_ms();
+    delivery->request_mono_ns = 0;
+    delivery->is_resend_checked = false;
+    delivery->store_errors = 0;
+    delivery->repeat_ms = 0;
+    show(delivery);
+    return true;
+}
+
+static void on_repeat_closed(uv_handle_t *handle)
+{
+    struct delivery *delivery = handle->data;
+    struct worker *worker = delivery->worker;
+
+    free(delivery->entry);
+    free(delivery);
+    worker_check_drained(worker);
+}
+
+void delivery_end(struct delivery *delivery)
+{
+    struct worker *worker = delivery->worker;
+
+    held_remove(worker->held, workspace_of(delivery), session_of(delivery));
+    metrics_set(worker->metrics, METRIC_locks_held, 0, held_count(worker->held));
+    if (delivery->shown >= 0) {
+        lock_table_clear(worker->shm, delivery->shown);
+    }
+    http_request_text_done(&delivery->text);
+    free(delivery->verdict.conflict_current);
+    delivery->verdict.conflict_current = NULL;
+    uv_close((uv_handle_t *)&delivery->repeat, on_repeat_closed);
+    scheduler_place_freed(worker->scheduler);
+}
+
+/* Gives back what can't be taken over; nobody waits for the answer: reconciliation finds what stays
+ * locked. */
+static void on_given_back(enum store_result result, bool yes, void *arg)
+{
+    (void)result;
+    (void)yes;
+    (void)arg;
+}
+
+static void give_back(struct worker *worker, const struct claim *claim)
+{
+    const struct claim_ref ref = {
+        .workspace = claim->workspace,
+        .session = claim->entry.session,
+        .id = claim->entry.id,
+        .token = claim->token,
+        .sends = claim->entry.sends,
+        .status = claim->entry.status,
+    };
+
+    store_release(worker->store, &ref, 0, on_given_back, NULL);
+}
+
+void delivery_take(struct worker *worker, const struct claim *claim, int64_t sent_boot_ms)
+{
+    struct delivery *delivery = held_find(worker->held, claim->workspace, claim->entry.session);
+
+    if (delivery) {
+        return; /* the same answer told twice; a session that we hold can't be claimed again */
+    }
+    if (worker->is_draining || claim->workspace.len >= sizeof(delivery->workspace) ||
+        claim->entry.session.len >= sizeof(delivery->session)) {
+        give_back(worker, claim);
+        return;
+    }
+    delivery = calloc(1, sizeof(*delivery));
+    if (!delivery) {
+        give_back(worker, claim);
+        return;
+    }
+    delivery->worker = worker;
+    delivery->shown = -1;
+    memcpy(delivery->workspace, claim->workspace.ptr, claim->workspace.len);
+    delivery->workspace_len = claim->workspace.len;
+    memcpy(delivery->session, claim->entry.session.ptr, claim->entry.session.len);
+    delivery->session_len = claim->entry.session.len;
+    http_request_text_init(&delivery->text);
+    if (held_insert(worker->held, workspace_of(delivery), session_of(delivery), delivery) < 0) {
+        free(delivery);
+        give_back(worker, claim);
+        return;
+    }
+    metrics_set(worker->metrics, METRIC_locks_held, 0, held_count(worker->held));
+    uv_timer_init(worker->loop, &delivery->repeat);
+    delivery->repeat.data = delivery;
+    delivery_go_on(delivery, claim, sent_boot_ms);
+}
+
+void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t sent_boot_ms)
+{
+    if (!load(delivery, next, sent_boot_ms)) {
+        give_back(delivery->worker, next);
+        delivery_end(delivery);
+        return;
+    }
+    delivery_begin(delivery);
+}
+
+/* A kind whose unknown outcomes can be neither repeated nor looked up. */
+static void decide_without_lookup(struct delivery *delivery)
+{
+    switch (delivery->kind->on_ambiguous) {
+    case ON_AMBIGUOUS_RETRY:
+        attempt_begin_send(delivery);
+        return;
+    case ON_AMBIGUOUS_ERROR:
+        break;
+    }
+    delivery->verdict = (struct verdict){.outcome = OUTCOME_UNKNOWN, .retry_after_ms = -1};
+    snprintf(
+        delivery->verdict.message, sizeof(delivery->verdict.message),
+        "it is not known whether the target has it, and the kind declares no look-up (verify)");
+    record_outcome(delivery);
+}
+
+void delivery_begin(struct delivery *delivery)
+{
+    const struct kind *kind = delivery->kind;
+
+    if (!delivery->entry->is_readable) {
+        record_failed(delivery, CODE_EXECUTOR_ERROR, "the stored entry cannot be read");
+        return;
+    }
+    if (!kind) {
+        record_failed(delivery, CODE_NO_EXECUTOR, "its kind is not declared in the configuration");
+        return;
+    }
+    if (kind->executor != EXECUTOR_HTTP) {
+        record_failed(delivery, CODE_NO_EXECUTOR,
+                      "the kind's executor is not part of this version");
+        return;
+    }
+    switch (delivery->mode) {
+    case CLAIM_SEND:
+        /* The flags of acceptance said that it may go at once; the configuration of now has the
+         * last word. */
+        if (!kind->is_idempotent && kind->verify.url && delivery->sends > 1) {
+            attempt_look_up(delivery);
+        } else {
+            attempt_request(delivery);
+        }
+        return;
+    case CLAIM_POLL:
+    case CLAIM_VERIFY:
+        break;
+    }
+    if (kind->is_idempotent) {
+        attempt_begin_send(delivery);
+    } else if (kind->verify.url) {
+        attempt_look_up(delivery);
+    } else if (delivery->status == STATUS_PENDING) {
+        attempt_begin_send(delivery); /* every earlier attempt was definitely refused */
+    } else {
+        decide_without_lookup(delivery);
+    }
+}

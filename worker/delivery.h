@@ -1,0 +1,91 @@
+/* One entry under its lock: from a claim to an outcome that the store has acknowledged. Contract
+ * §3, §4, §8. */
+#ifndef WORKER_DELIVERY_H
+#define WORKER_DELIVERY_H
+
+#include <stdint.h>
+#include <uv.h>
+
+#include "common/core/keys.h"
+#include "common/core/lifecycle.h"
+#include "common/store/store.h"
+#include "worker/exec_http.h"
+
+struct worker;
+
+/* What an attempt or look-up came to, on its way to the store. */
+struct verdict {
+    enum outcome outcome;
+    enum sent_via via;      /* for OUTCOME_CONFIRMED */
+    int64_t retry_after_ms; /* <0: none */
+    int64_t settle_left_ms; /* for OUTCOME_TOO_EARLY */
+    char code[72];          /* of lastError; "" : the lifecycle's own */
+    char message[256];
+    char *conflict_current; /* owned; NULL if none */
+};
+
+/* The steps of a delivery; exactly one holds. */
+enum delivery_step {
+    STEP_CHECKING,   /* asks the store whether the lock is still ours */
+    STEP_REQUESTING, /* the request runs */
+    STEP_LOOKING_UP, /* the look-up runs */
+    STEP_BEGINNING,  /* begin_send is at the store */
+    STEP_RECORDING,  /* the outcome is at the store, repeated until it is acknowledged */
+    STEP_RELEASING,  /* given back unsent */
+};
+
+struct delivery {
+    struct worker *worker;
+    enum delivery_step step;
+    char workspace[WORKSPACE_ENC_MAX + 1]; /* names that the table of held sessions points into */
+    char session[SESSION_ENC_MAX + 1];
+    size_t workspace_len, session_len;
+    struct entry *entry; /* owned copy */
+    char id[64];         /* its ID as a C string, for the log */
+    const struct kind *kind;
+    enum claim_mode mode;
+    enum entry_status status; /* as the store has it */
+    uint32_t sends;
+    struct lock_token token;
+    int64_t lock_boot_ms;                  /* the lock lives lock_ttl from here on at least */
+    int64_t claim_store_ms, claim_mono_ms; /* the store's clock at the claim, and ours */
+    int64_t request_mono_ns;               /* start of the request; 0: none yet */
+    int shown;                             /* index in the shared lock table, or negative */
+    bool is_resend_checked;                /* a look-up has preceded this re-send */
+    struct http_request_text text;
+    struct verdict verdict;
+    int64_t release_delay_ms;
+    uint32_t store_errors;
+    int64_t repeat_ms;
+    uv_timer_t repeat;
+};
+
+/* Takes over a claim whose locks were asked for at `sent_boot_ms`. A session that is held already
+ * under the same token is the same answer told twice: ignored. While draining it is given back. */
+void delivery_take(struct worker *worker, const struct claim *claim, int64_t sent_boot_ms);
+
+/* ---- between delivery.c, attempt.c and record.c ---- */
+
+struct claim_ref delivery_ref(const struct delivery *delivery);
+/* What to do with the entry that the delivery holds now (decide.c's table). */
+void delivery_begin(struct delivery *delivery);
+/* Loads the next entry of the same session under the same lock, and begins. */
+void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t sent_boot_ms);
+/* The session is let go of: frees everything. */
+void delivery_end(struct delivery *delivery);
+
+void attempt_request(struct delivery *delivery); /* guards, builds and sends the request */
+void attempt_look_up(struct delivery *delivery);
+void attempt_begin_send(struct delivery *delivery); /* store_begin_send, then the request */
+
+/* Hands the verdict to the store; repeats until it is acknowledged. */
+void record_outcome(struct delivery *delivery);
+/* Gives the claim back unsent. */
+void record_release(struct delivery *delivery, int64_t delay_ms);
+/* A verdict without a request: FAILED with a code of ours. */
+void record_failed(struct delivery *delivery, enum error_code code, const char *message);
+/* Repeats a store call after a growing delay; false: it will never succeed (an error that is no
+ * outage), given up. */
+bool record_repeat_later(struct delivery *delivery, enum store_result result, uv_timer_cb again);
+
+#endif

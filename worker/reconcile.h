@@ -1,0 +1,23 @@
+/* Finds sessions that are locked for this slot and that no delivery of ours knows: claims whose
+ * answers were lost (given back unsent), and what an earlier process in this slot held (recovered:
+ * we hold the slot's lock, so it is dead). Runs at start and after every lost connection. Contract
+ * §2, last paragraphs; §8. */
+#ifndef WORKER_RECONCILE_H
+#define WORKER_RECONCILE_H
+
+#include <stdint.h>
+
+struct worker;
+struct reconcile;
+
+int reconcile_create(struct worker *worker, struct reconcile **ret);
+void reconcile_destroy(struct reconcile **reconcile);
+/* Looks at all partitions (again). Each is claimed from only once it was looked at. */
+void reconcile_start(struct reconcile *reconcile);
+/* Tries again where the store did not answer; called now and then. */
+void reconcile_retry(struct reconcile *reconcile);
+/* The scheduler: a claim's answer came, so that its partition can be looked at now if it waits for
+ * that. */
+void reconcile_claim_came_back(struct reconcile *reconcile, uint32_t partition);
+
+#endif

@@ -1,0 +1,56 @@
+/* One HTTP request by libcurl, exactly one: no redirect, no proxy, no netrc, no hidden repeat on a
+ * connection that died (contract §4, "No hidden re-send"). Knows no entry. Loop thread only. */
+#ifndef WORKER_TRANSFER_H
+#define WORKER_TRANSFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/core/span.h"
+
+struct uv_loop_s;
+struct address_rules;
+struct transfers;
+struct transfer;
+
+#define TRANSFER_HEADERS_MAX 16
+
+struct transfer_request {
+    const char *method, *url;                  /* copied */
+    const char *headers[TRANSFER_HEADERS_MAX]; /* "Name: value"; copied */
+    size_t header_count;
+    struct span body; /* must live until `done` ran; sent if method is not GET or HEAD */
+    const char *username,
+        *password;      /* basic authentication if username is not NULL; must live until done */
+    int64_t timeout_ms; /* for the whole */
+};
+
+struct transfer_result {
+    bool is_started;         /* the connection was there and the request was about to be written */
+    int status;              /* of the final answer; 0: none */
+    bool is_complete;        /* its body ended as announced */
+    bool is_refused_address; /* the address rules forbade it */
+    struct span body;        /* at most the limit; alive during the callback */
+    const char *content_type, *retry_after, *etag; /* NULL if absent; alive during the callback */
+    const char *failure; /* what went wrong, for people; "" if nothing did */
+};
+/* Runs once, in a later turn of the loop. The transfer is gone afterwards. */
+typedef void transfer_done_cb(const struct transfer_result *result, void *arg);
+
+struct transfer_limits {
+    int64_t connect_timeout_ms;
+    size_t max_response_bytes;
+    uint32_t max_connections; /* kept open at most */
+};
+int transfers_create(struct uv_loop_s *loop, const struct transfer_limits *limits,
+                     const struct address_rules *rules, struct transfers **ret);
+/* No transfer may be running. */
+void transfers_destroy(struct transfers **transfers);
+
+/* 0, or -ENOMEM, -EINVAL (the URL is none). `started` runs when the request is about to be written;
+ * may be NULL. */
+int transfer_start(struct transfers *transfers, const struct transfer_request *request,
+                   void (*started)(void *arg), transfer_done_cb *done, void *arg);
+
+#endif
