@@ -6,24 +6,31 @@ local user, body, cap = ARGV[10], ARGV[11], tonumber(ARGV[12])
 local queue = KEYS[1]
 local marker = key('outboxdedupe', ws, ses, encode(cmid))
 
-if cmid ~= '' then
-  local first = call('GET', marker)
-  if first then
-    local e = call('HMGET', key('outboxe', ws, first), 'digest', 'status', 'acceptedAt')
-    if e[1] and first == id then
-      return {'accepted', id, e[2] or '', tonumber(e[3] or '0') or 0, now}
-    elseif e[1] then
-      return {e[1] == digest and 'duplicate' or 'reuse', first, e[2] or '', tonumber(e[3] or '0') or 0, now}
-    end
-    local tombstone = call('GET', key('outboxdone', ws, first))
-    local ok, t = pcall(cjson.decode, tombstone or '')
-    if ok and type(t) == 'table' then
-      return {t.digest == digest and 'duplicate' or 'reuse', first, tostring(t.how), tonumber(t.acceptedAt) or 0, now}
-    end
+-- Digest, how it stands or how it ended, acceptance of an entry that is open or remembered; nil: unknown.
+local function known(entry_id)
+  local e = call('HMGET', key('outboxe', ws, entry_id), 'digest', 'status', 'acceptedAt')
+  if e[1] then
+    return e[1], e[2] or '', tonumber(e[3] or '0') or 0
+  end
+  local ok, t = pcall(cjson.decode, call('GET', key('outboxdone', ws, entry_id)) or '')
+  if ok and type(t) == 'table' then
+    return t.digest, tostring(t.how), tonumber(t.acceptedAt) or 0
   end
 end
-if cmid == '' and call('EXISTS', key('outboxe', ws, id)) == 1 then
-  return {'accepted', id, 'pending', now, now}
+
+local first = cmid ~= '' and call('GET', marker)
+if first or cmid == '' then
+  -- An earlier run of this very call: the answer is the same, whatever became of the entry since.
+  local own, status, accepted = known(id)
+  if own then
+    return {'accepted', id, status, accepted, now}
+  end
+end
+if first then
+  local theirs, status, accepted = known(first)
+  if theirs then
+    return {theirs == digest and 'duplicate' or 'reuse', first, status, accepted, now}
+  end
 end
 if call('LLEN', queue) >= cap then
   return {'full', id, '', 0, now}
