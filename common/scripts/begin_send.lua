@@ -4,11 +4,24 @@
 -- include: lock
 local ws, ses, id, token, ttl, sends = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 
+if call('GET', key('outboxlock', ws, ses)) ~= token then
+  return {now, 0, 0}
+end
+local staging = key('outboxd', ws, ses)
+local is_staged = call('LPOS', staging, id)
 local e = load(ws, id)
-if call('GET', key('outboxlock', ws, ses)) ~= token or not call('LPOS', key('outboxd', ws, ses), id) or not e then
+if call('EXISTS', staging) == 0 or (is_staged and (not e or e.status == 'parked')) then
+  -- It ended or was parked during the look-up. The caller drops the claim: its lock must not outlive it.
+  call('LREM', staging, 0, id)
+  unlock(ws, ses)
+  return {now, 0, 0}
+end
+if not is_staged or not e then
   return {now, 0, 0}
 end
 if e.status == 'delivering' and e.sends == sends + 1 then
+  lock(ws, ses, token, ttl)
+  reindex(ws)
   return {now, 1, e.sends}
 end
 if e.sends ~= sends or (e.status ~= 'pending' and e.status ~= 'verifying') then
