@@ -9,12 +9,12 @@ local marker = key('outboxdedupe', ws, ses, encode(cmid))
 -- Digest, how it stands or how it ended, acceptance of an entry that is open or remembered; nil: unknown.
 local function known(entry_id)
   local e = call('HMGET', key('outboxe', ws, entry_id), 'digest', 'status', 'acceptedAt')
-  if e[1] then
-    return e[1], e[2] or '', tonumber(e[3] or '0') or 0
+  if e[1] or e[2] then
+    return e[1] or '', e[2] or '', tonumber(e[3] or '0') or 0
   end
   local ok, t = pcall(cjson.decode, call('GET', key('outboxdone', ws, entry_id)) or '')
   if ok and type(t) == 'table' then
-    return t.digest, tostring(t.how), tonumber(t.acceptedAt) or 0
+    return tostring(t.digest), tostring(t.how), tonumber(t.acceptedAt) or 0
   end
 end
 

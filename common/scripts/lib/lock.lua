@@ -48,10 +48,9 @@ local function take(ws, ses, id, token)
 end
 
 -- What an earlier run of this very call took: the answer is the same again.
-local function taken_before(ws, ses, id, token)
-  local e = load(ws, id)
+local function taken_before(ws, ses, id, e, token)
   local mode = 'verify'
-  if e and e.status == 'delivering' then
+  if e.status == 'delivering' then
     mode = e.prior and 'poll' or 'send'
   end
   return claim_reply(ws, ses, id, mode, token)
@@ -64,8 +63,15 @@ local function next_or_unlock(ws, ses, token, ttl, want)
     return false, -1
   end
   local staged = call('LINDEX', key('outboxd', ws, ses), 0)
-  if staged then
-    return taken_before(ws, ses, staged, token), -1
+  while staged do
+    local e = load(ws, staged)
+    if e then
+      lock(ws, ses, token, ttl) -- the caller counts from before this call, not from before the first one
+      reindex(ws)
+      return taken_before(ws, ses, staged, e, token), -1
+    end
+    call('LPOP', key('outboxd', ws, ses))
+    staged = call('LINDEX', key('outboxd', ws, ses), 0)
   end
   if want and not is_paused(ws) then
     local id = pick(ws, ses)
