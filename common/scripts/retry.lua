@@ -1,5 +1,6 @@
-#!lua
--- A person's retry of a failed entry. KEYS[1] the entry. An idempotent kind's key is spent: its entry is replaced by a new
+#!lua flags=allow-oom
+-- A person's retry of a failed entry. KEYS[1] the entry. A repeated call is known by its new_id, even when the entry
+-- has failed again or ended since. An idempotent kind's key is spent: its entry is replaced by a new
 -- one at the end of the lane (contract §6); any other keeps ID and place.
 -- include: core
 -- include: ending
@@ -10,8 +11,13 @@ if not e then
   local ok, t = pcall(cjson.decode, call('GET', key('outboxdone', ws, id)) or '')
   if ok and type(t) == 'table' and t.replacedBy == new_id then
     return {'done', 'replaced', new_id, now, call('HGETALL', key('outboxe', ws, new_id))}
+  elseif ok and type(t) == 'table' and t.retry == new_id then
+    return {'done', 'retried', id, now, {}}
   end
   return {'not_found', '', id, now, {}}
+end
+if e.retry == new_id then
+  return {'done', 'retried', id, now, call('HGETALL', KEYS[1])}
 end
 local ses = encode(e.session)
 if call('LPOS', key('outboxd', ws, ses), id) then
@@ -22,7 +28,8 @@ if e.status ~= 'error' then
 end
 
 if not has(e.flags, 'i') then
-  call('HSET', KEYS[1], 'status', 'pending', 'attempts', 0, 'verifyAttempts', 0, 'transientFails', 0, 'nextAttemptAt', 0)
+  call('HSET', KEYS[1], 'status', 'pending', 'attempts', 0, 'verifyAttempts', 0, 'transientFails', 0, 'nextAttemptAt', 0,
+       'retry', new_id)
   call('HDEL', KEYS[1], 'lastError', 'conflictCurrent', 'firstClaimAt')
   recount(ws, id, e, 'error', 'pending')
   event(ws, id, e, 'rearmed', 'reason', 'retry')

@@ -42,13 +42,13 @@ end
 -- The small fields that transitions need. nil: there is no such entry.
 local function load(ws, id)
   local v = call('HMGET', key('outboxe', ws, id), 'status', 'session', 'clientMessageID', 'userID', 'kind', 'flags',
-                 'sends', 'acceptedAt', 'digest', 'prior', 'firstClaimAt')
+                 'sends', 'acceptedAt', 'digest', 'prior', 'firstClaimAt', 'retry')
   if not v[1] then
     return nil
   end
   return {status = v[1], session = v[2] or '', cmid = v[3] or '', user = v[4] or '', kind = v[5] or '', flags = v[6] or '',
           sends = tonumber(v[7] or '0') or 0, accepted = v[8] or '0', digest = v[9] or '', prior = v[10],
-          first_claim = v[11]}
+          first_claim = v[11], retry = v[12] or nil}
 end
 
 -- Contract §7: one event in the partition's stream; its ID is the store's time. Empty members are left out.
