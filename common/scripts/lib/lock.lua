@@ -98,7 +98,12 @@ local function recover_staged(ws, ses)
       call('HSET', key('outboxe', ws, id), 'status', to, 'verifyAttempts', 0, 'nextAttemptAt', 0, 'lastEndAt', now)
       recount(ws, id, e, e.status, to)
       event(ws, id, e, idempotent and 'retrying' or 'verifying', 'reason', 'recovered')
-    elseif e and e.status ~= 'parked' then
+    elseif e and e.status == 'parked' then
+      -- It stays parked; what unpark makes of it: its outcome is unknown (contract §3, §8).
+      if not e.prior then
+        call('HSET', key('outboxe', ws, id), 'priorStatus', has(e.flags, 'i') and 'pending' or 'verifying')
+      end
+    elseif e then
       call('HSET', key('outboxe', ws, id), 'nextAttemptAt', 0)
     end
   end
