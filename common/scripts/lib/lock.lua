@@ -27,10 +27,23 @@ local function claim_reply(ws, ses, id, mode, token)
   return {ws, ses, id, mode, token, call('HGETALL', key('outboxe', ws, id)), call('HGETALL', key('outboxconf', ws))}
 end
 
+-- What somebody was sending when he died: its outcome is unknown (contract §8).
+local function outcome_unknown(ws, id, e)
+  local idempotent = has(e.flags, 'i')
+  local to = idempotent and 'pending' or 'verifying'
+  call('HSET', key('outboxe', ws, id), 'status', to, 'verifyAttempts', 0, 'nextAttemptAt', 0, 'lastEndAt', now)
+  recount(ws, id, e, e.status, to)
+  event(ws, id, e, idempotent and 'retrying' or 'verifying', 'reason', 'recovered')
+  e.status = to
+end
+
 -- Stages an entry. A re-send of a kind that can be looked up is looked up first (contract §3, Verify).
 local function take(ws, ses, id, token)
   local e = load(ws, id)
   call('RPUSH', key('outboxd', ws, ses), id)
+  if e.status == 'delivering' and not e.prior then
+    outcome_unknown(ws, id, e) -- its place in staging was lost
+  end
   if e.status == 'verifying' or (e.status == 'pending' and e.sends > 0 and has(e.flags, 'v')) then
     return claim_reply(ws, ses, id, 'verify', token)
   end
@@ -85,7 +98,7 @@ local function next_or_unlock(ws, ses, token, ttl, want)
   return false, delay_until(unlock(ws, ses))
 end
 
--- What a process that died was sending: its outcome is unknown (contract §8).
+-- What a process that died had staged.
 local function recover_staged(ws, ses)
   local staging = key('outboxd', ws, ses)
   local ids = call('LRANGE', staging, 0, -1)
@@ -93,11 +106,7 @@ local function recover_staged(ws, ses)
     local id = ids[i]
     local e = load(ws, id)
     if e and e.status == 'delivering' and not e.prior then
-      local idempotent = has(e.flags, 'i')
-      local to = idempotent and 'pending' or 'verifying'
-      call('HSET', key('outboxe', ws, id), 'status', to, 'verifyAttempts', 0, 'nextAttemptAt', 0, 'lastEndAt', now)
-      recount(ws, id, e, e.status, to)
-      event(ws, id, e, idempotent and 'retrying' or 'verifying', 'reason', 'recovered')
+      outcome_unknown(ws, id, e)
     elseif e and e.status == 'parked' then
       -- It stays parked; what unpark makes of it: its outcome is unknown (contract §3, §8).
       if not e.prior then
