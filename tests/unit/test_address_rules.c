@@ -10,10 +10,10 @@
 #include "common/base/settings.h"
 #include "worker/address_rules.h"
 
-static char *const default_deny[] = {"169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128"};
+static const char *const default_deny[] = {"169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128"};
 
-static struct address_rules *rules_of(char *const *allow, size_t allow_count, char *const *deny,
-                                      size_t deny_count)
+static struct address_rules *rules_of(const char *const *allow, size_t allow_count,
+                                      const char *const *deny, size_t deny_count)
 {
     const struct text_list allowed = {(char **)(uintptr_t)allow, allow_count};
     const struct text_list denied = {(char **)(uintptr_t)deny, deny_count};
@@ -59,8 +59,8 @@ static void link_local_and_metadata_addresses_are_denied_by_default(void **state
 
 static void with_allowed_ranges_only_those_are_permitted(void **state)
 {
-    static char *const allow[] = {"10.0.0.0/8", "192.0.2.7"};
-    static char *const deny[] = {"10.9.0.0/16"};
+    static const char *const allow[] = {"10.0.0.0/8", "192.0.2.7"};
+    static const char *const deny[] = {"10.9.0.0/16"};
     struct address_rules *rules = rules_of(allow, 2, deny, 1);
 
     (void)state;
