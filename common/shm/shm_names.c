@@ -69,7 +69,8 @@ static int each_segment(const char *state_dir, segment_cb *each, void *arg)
         uint64_t generation;
         if (parse_generation(entry->d_name, prefix, &generation)) {
             char name[SHM_NAME_MAX];
-            (void)snprintf(name, sizeof(name), "/%.41s", entry->d_name); /* the longest: 8 + 16 + 1 + 16 */
+            (void)snprintf(name, sizeof(name), "/%.41s",
+                           entry->d_name); /* the longest: 8 + 16 + 1 + 16 */
             each(name, generation, arg);
         }
     }

@@ -1,5 +1,5 @@
-/* An entry as the store holds it: small state fields and the msgpack body. Store content is untrusted: what can't be
- * decoded is told, never asserted. Contract §2, §3. */
+/* An entry as the store holds it: small state fields and the msgpack body. Store content is
+ * untrusted: what can't be decoded is told, never asserted. Contract §2, §3. */
 #ifndef COMMON_STORE_ENTRY_H
 #define COMMON_STORE_ENTRY_H
 
@@ -17,10 +17,10 @@ struct entry_body {
     struct span client_message_id;
     struct span user_id;
     struct span kind;
-    struct span text;        /* has_text tells "" from absent */
+    struct span text; /* has_text tells "" from absent */
     bool has_text;
-    struct span model;       /* raw JSON, or empty */
-    struct span payload;     /* raw JSON, or empty */
+    struct span model;   /* raw JSON, or empty */
+    struct span payload; /* raw JSON, or empty */
     struct span traceparent;
     struct span depends_on[DEPENDS_ON_MAX];
     uint32_t depends_on_count;
@@ -31,20 +31,23 @@ int entry_body_encode(const struct entry_body *body, struct buf *out);
 /* Spans of *ret point into `bytes`. 0 or -EBADMSG; unknown members are skipped. */
 int entry_body_decode(struct span bytes, struct entry_body *ret);
 
-/* What `flags` says of the kind as it was at acceptance: a hint for scripts; workers decide by their configuration. */
+/* What `flags` says of the kind as it was at acceptance: a hint for scripts; workers decide by
+ * their configuration. */
 #define ENTRY_FLAG_STRICT     's'
 #define ENTRY_FLAG_IDEMPOTENT 'i'
 #define ENTRY_FLAG_VERIFIABLE 'v'
 
-/* One entry. Spans live as long as the reply they came from (inside the callback), or as entry_copy's memory. */
+/* One entry. Spans live as long as the reply they came from (inside the callback), or as
+ * entry_copy's memory. */
 struct entry {
     struct span id, session; /* session: raw name */
     enum entry_status status;
-    bool is_readable;        /* false: the body can't be decoded (`body` is empty then) */
+    bool is_readable; /* false: the body can't be decoded (`body` is empty then) */
     struct entry_body body;
-    struct span body_bytes;  /* the msgpack that `body` points into */
+    struct span body_bytes; /* the msgpack that `body` points into */
     struct span digest, flags;
-    int64_t accepted_at_ms, last_attempt_at_ms, last_end_at_ms, first_claim_at_ms, next_attempt_at_ms; /* 0: none */
+    int64_t accepted_at_ms, last_attempt_at_ms, last_end_at_ms, first_claim_at_ms,
+        next_attempt_at_ms; /* 0: none */
     uint32_t attempts, verify_attempts, transient_fails, sends;
     struct span error_code, error_message; /* of lastError */
     struct span conflict_current, parked_reason;

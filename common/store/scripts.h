@@ -1,4 +1,5 @@
-/* The scripts of common/scripts, embedded at build time by embed.py (which also computes their SHA-1). */
+/* The scripts of common/scripts, embedded at build time by embed.py (which also computes their
+ * SHA-1). */
 #ifndef COMMON_STORE_SCRIPTS_H
 #define COMMON_STORE_SCRIPTS_H
 

@@ -1,4 +1,5 @@
-/* The pool: several connections, one face. Opens and closes them, tells their state, picks one for each call. */
+/* The pool: several connections, one face. Opens and closes them, tells their state, picks one for
+ * each call. */
 #include "common/store/store.h"
 
 #include <errno.h>

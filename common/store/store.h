@@ -1,9 +1,10 @@
-/* Typed calls on the store: a pool of connections, one function per script, typed answers. Nobody else builds a key or
- * reads a reply. Loop thread only. Contract §2, §3, §8.
+/* Typed calls on the store: a pool of connections, one function per script, typed answers. Nobody
+ * else builds a key or reads a reply. Loop thread only. Contract §2, §3, §8.
  *
- * All calls: the callback runs exactly once, never before the call returned; `result` is STORE_OK or the answer must
- * not be read (`answer` is NULL then). Every script is idempotent: after CUT or TIMEOUT the same call may be repeated and
- * answers the same. Names (workspace, session, cmid) are raw here; keys are encoded inside. Arguments are copied. */
+ * All calls: the callback runs exactly once, never before the call returned; `result` is STORE_OK
+ * or the answer must not be read (`answer` is NULL then). Every script is idempotent: after CUT or
+ * TIMEOUT the same call may be repeated and answers the same. Names (workspace, session, cmid) are
+ * raw here; keys are encoded inside. Arguments are copied. */
 #ifndef COMMON_STORE_STORE_H
 #define COMMON_STORE_STORE_H
 
@@ -29,9 +30,9 @@ struct store_options {
     int64_t dedupe_ttl_ms;
     int64_t lock_ttl_ms;
     uint32_t events_max;
-    struct metrics *metrics;  /* may be NULL */
-    /* The first connection came up / the last one went down. Also told once per lost connection as `lost` so that a
-     * worker can look for claims whose answers were lost. May be NULL. */
+    struct metrics *metrics; /* may be NULL */
+    /* The first connection came up / the last one went down. Also told once per lost connection as
+     * `lost` so that a worker can look for claims whose answers were lost. May be NULL. */
     void (*on_state)(struct store *store, bool is_up, enum store_result why, void *arg);
     void (*on_lost)(struct store *store, void *arg);
     void *arg;
@@ -42,34 +43,40 @@ void store_close(struct store *store, void (*closed)(void *arg), void *arg);
 bool store_is_up(const struct store *store);
 uint32_t store_outstanding(const struct store *store);
 
-/* ---- acceptance -------------------------------------------------------------------------------------------- */
+/* ---- acceptance
+ * -------------------------------------------------------------------------------------------- */
 
 struct accept_request {
     struct span workspace, session;
-    struct span id;            /* entry_id_make's text */
-    struct span digest;        /* hex of the accepted request */
-    struct span flags;         /* ENTRY_FLAG_… */
+    struct span id;     /* entry_id_make's text */
+    struct span digest; /* hex of the accepted request */
+    struct span flags;  /* ENTRY_FLAG_… */
     const struct entry_body *body;
     uint32_t session_cap;
 };
 
 enum accept_result {
     ACCEPT_ACCEPTED,
-    ACCEPT_DUPLICATE,    /* id: the original's */
-    ACCEPT_KEY_REUSE,    /* the same clientMessageID with another body */
+    ACCEPT_DUPLICATE, /* id: the original's */
+    ACCEPT_KEY_REUSE, /* the same clientMessageID with another body */
     ACCEPT_SESSION_FULL,
 };
 struct accept_answer {
     enum accept_result result;
     struct span id;
-    struct span entry_status;  /* for duplicates: a status, or how it ended: sent, removed, discarded, replaced */
-    int64_t accepted_at_ms;    /* of the original for duplicates; 0 if no longer known */
-    int64_t now_ms;            /* the store's clock */
+    struct span entry_status; /* for duplicates: a status, or how it ended: sent, removed,
+                                 discarded, replaced */
+    int64_t accepted_at_ms;   /* of the original for duplicates; 0 if no longer known */
+    int64_t now_ms;           /* the store's clock */
 };
-typedef void store_accept_cb(enum store_result result, const struct accept_answer *answer, void *arg);
-void store_accept(struct store *store, const struct accept_request *request, store_accept_cb *cb, void *arg);
+typedef void store_accept_cb(enum store_result result, const struct accept_answer *answer,
+                             void *arg);
+void store_accept(struct store *store, const struct accept_request *request, store_accept_cb *cb,
+                  void *arg);
 
-/* ---- delivery ----------------------------------------------------------------------------------------------- */
+/* ---- delivery
+ * -----------------------------------------------------------------------------------------------
+ */
 
 enum claim_mode {
     CLAIM_SEND,   /* sends was raised, the entry is `delivering`: POST it */
@@ -83,8 +90,8 @@ struct claim {
     enum claim_mode mode;
     struct lock_token token;
     struct entry entry;
-    int64_t now_ms;           /* the store's clock at the claim */
-    struct span target_conf;  /* reserved: the workspace's own target, JSON, empty if none */
+    int64_t now_ms;          /* the store's clock at the claim */
+    struct span target_conf; /* reserved: the workspace's own target, JSON, empty if none */
 };
 
 struct claim_quota {
@@ -93,8 +100,8 @@ struct claim_quota {
 };
 struct claim_request {
     uint32_t partition;
-    struct lock_token token;   /* unique for this call */
-    uint32_t max;              /* sessions at most */
+    struct lock_token token; /* unique for this call */
+    uint32_t max;            /* sessions at most */
     uint32_t max_per_workspace;
     const struct claim_quota *quotas; /* workspaces with a limit of their own */
     size_t quota_count;
@@ -102,80 +109,99 @@ struct claim_request {
 struct claim_answer {
     const struct claim *claims;
     size_t count;
-    bool has_more;        /* something that quotas allow is still due */
-    int64_t next_due_ms;  /* delay from now until the partition next has work; <0: none */
+    bool has_more;       /* something that quotas allow is still due */
+    int64_t next_due_ms; /* delay from now until the partition next has work; <0: none */
 };
 typedef void store_claim_cb(enum store_result result, const struct claim_answer *answer, void *arg);
-void store_claim(struct store *store, const struct claim_request *request, store_claim_cb *cb, void *arg);
+void store_claim(struct store *store, const struct claim_request *request, store_claim_cb *cb,
+                 void *arg);
 
 /* The claim that an outcome belongs to. */
 struct claim_ref {
     struct span workspace, session, id;
     struct lock_token token;
     uint32_t sends;
-    enum entry_status status; /* when the worker acted: `delivering`, or `verifying`/`pending` for look-ups */
+    enum entry_status
+        status; /* when the worker acted: `delivering`, or `verifying`/`pending` for look-ups */
 };
 
 /* After an outcome: the lock is released, or kept for the session's next entry. */
 struct outcome_answer {
-    bool applied;            /* false: gone (finish), or no longer ours (settle): nothing was changed */
+    bool applied; /* false: gone (finish), or no longer ours (settle): nothing was changed */
     const struct claim *next; /* NULL: the lock was released */
-    int64_t next_due_ms;     /* this session's next due time as a delay; <0: none. Only when next is NULL */
+    int64_t
+        next_due_ms; /* this session's next due time as a delay; <0: none. Only when next is NULL */
 };
-typedef void store_outcome_cb(enum store_result result, const struct outcome_answer *answer, void *arg);
+typedef void store_outcome_cb(enum store_result result, const struct outcome_answer *answer,
+                              void *arg);
 
 enum sent_via { VIA_ANSWER, VIA_VERIFICATION, VIA_LEDGER, VIA_ECHO };
 /* Confirmed. Valid from any earlier claim of the entry; `result` is raw JSON or empty. */
-void store_finish(struct store *store, const struct claim_ref *ref, enum sent_via via, struct span result, bool want_next,
-                  store_outcome_cb *cb, void *arg);
+void store_finish(struct store *store, const struct claim_ref *ref, enum sent_via via,
+                  struct span result, bool want_next, store_outcome_cb *cb, void *arg);
 
 struct settle_request {
     struct claim_ref ref;
     struct lifecycle_step step; /* what lifecycle_apply said; never STATUS_ENDED */
-    struct span error_code, error_message; /* also kept as lastError when the step is not an error */
+    struct span error_code,
+        error_message; /* also kept as lastError when the step is not an error */
     struct span conflict_current;
     bool want_next;
 };
-void store_settle(struct store *store, const struct settle_request *request, store_outcome_cb *cb, void *arg);
+void store_settle(struct store *store, const struct settle_request *request, store_outcome_cb *cb,
+                  void *arg);
 
 struct begin_send_answer {
-    bool applied;     /* false: the claim is no longer ours: drop it */
-    uint32_t sends;   /* the number of this request */
+    bool applied;   /* false: the claim is no longer ours: drop it */
+    uint32_t sends; /* the number of this request */
     int64_t now_ms;
 };
-typedef void store_begin_send_cb(enum store_result result, const struct begin_send_answer *answer, void *arg);
+typedef void store_begin_send_cb(enum store_result result, const struct begin_send_answer *answer,
+                                 void *arg);
 /* Also extends the lock by lock_ttl. */
-void store_begin_send(struct store *store, const struct claim_ref *ref, store_begin_send_cb *cb, void *arg);
+void store_begin_send(struct store *store, const struct claim_ref *ref, store_begin_send_cb *cb,
+                      void *arg);
 
 typedef void store_flag_cb(enum store_result result, bool yes, void *arg);
 /* Gives a claim back unsent (lowers `sends` again if it was raised); due now, or after delay_ms. */
-void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms, store_flag_cb *cb, void *arg);
+void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
+                   store_flag_cb *cb, void *arg);
 /* Whether the token still holds the session's lock. */
 void store_owns(struct store *store, const struct claim_ref *ref, store_flag_cb *cb, void *arg);
 
-/* ---- recovery ------------------------------------------------------------------------------------------------ */
+/* ---- recovery
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct held_session {
     struct span workspace, session;
-    struct span token;     /* empty: the lock is gone, only the index remains */
+    struct span token; /* empty: the lock is gone, only the index remains */
     int64_t deadline_ms, now_ms;
     bool has_staged;
     struct span staged_id; /* the first one */
 };
-typedef void store_held_cb(enum store_result result, const struct held_session *held, size_t count, void *arg);
-/* Locked sessions of a partition whose token starts with `prefix` ("" : all), and those past their deadline. */
-void store_held(struct store *store, uint32_t partition, struct span prefix, store_held_cb *cb, void *arg);
-/* Takes a session back: only if its lock still holds this token or is gone. yes: something was recovered. */
-void store_recover(struct store *store, struct span workspace, struct span session, struct span token, store_flag_cb *cb,
-                   void *arg);
+typedef void store_held_cb(enum store_result result, const struct held_session *held, size_t count,
+                           void *arg);
+/* Locked sessions of a partition whose token starts with `prefix` ("" : all), and those past their
+ * deadline. */
+void store_held(struct store *store, uint32_t partition, struct span prefix, store_held_cb *cb,
+                void *arg);
+/* Takes a session back: only if its lock still holds this token or is gone. yes: something was
+ * recovered. */
+void store_recover(struct store *store, struct span workspace, struct span session,
+                   struct span token, store_flag_cb *cb, void *arg);
 /* Raises this generation's counter (every process of the generation does so every 2 s). */
-void store_beat(struct store *store, const char *node, uint64_t generation, store_flag_cb *cb, void *arg);
+void store_beat(struct store *store, const char *node, uint64_t generation, store_flag_cb *cb,
+                void *arg);
 
 typedef void store_beat_cb(enum store_result result, bool exists, int64_t counter, void *arg);
 /* Reads another generation's counter. */
-void store_read_beat(struct store *store, const char *node, uint64_t generation, store_beat_cb *cb, void *arg);
+void store_read_beat(struct store *store, const char *node, uint64_t generation, store_beat_cb *cb,
+                     void *arg);
 
-/* ---- people -------------------------------------------------------------------------------------------------- */
+/* ---- people
+ * --------------------------------------------------------------------------------------------------
+ */
 
 enum person_result {
     PERSON_DONE,
@@ -185,18 +211,22 @@ enum person_result {
 };
 struct person_answer {
     enum person_result result;
-    struct span what;        /* removal: removed, discarded; retry: retried, replaced */
+    struct span what;          /* removal: removed, discarded; retry: retried, replaced */
     const struct entry *entry; /* retry: the entry or its replacement; else NULL */
     int64_t now_ms;
 };
-typedef void store_person_cb(enum store_result result, const struct person_answer *answer, void *arg);
+typedef void store_person_cb(enum store_result result, const struct person_answer *answer,
+                             void *arg);
 /* new_id: for the replacement of an idempotent kind's entry (its key is spent). Contract §6. */
-void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id, store_person_cb *cb, void *arg);
-void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb, void *arg);
+void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id,
+                 store_person_cb *cb, void *arg);
+void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb,
+                  void *arg);
 
 struct tombstone {
     struct span how; /* sent, removed, discarded, replaced */
-    struct span session, client_message_id, kind, replaced_by, result; /* result: raw JSON or empty */
+    struct span session, client_message_id, kind, replaced_by,
+        result; /* result: raw JSON or empty */
     int64_t accepted_at_ms, ended_at_ms;
 };
 struct get_answer {
@@ -206,21 +236,22 @@ struct get_answer {
     int64_t now_ms;
 };
 typedef void store_get_cb(enum store_result result, const struct get_answer *answer, void *arg);
-void store_get(struct store *store, struct span workspace, struct span id, store_get_cb *cb, void *arg);
+void store_get(struct store *store, struct span workspace, struct span id, store_get_cb *cb,
+               void *arg);
 
 struct list_answer {
     const struct entry *entries;
     size_t count;
-    uint32_t walked;        /* places of the queue that this page stands for */
-    bool has_more;          /* ask again with offset + walked */
-    struct span in_flight;  /* the ID being sent or verified now, or empty */
+    uint32_t walked;            /* places of the queue that this page stands for */
+    bool has_more;              /* ask again with offset + walked */
+    struct span in_flight;      /* the ID being sent or verified now, or empty */
     int64_t in_flight_since_ms; /* when its claim was taken; 0: unknown */
     int64_t now_ms;
 };
 typedef void store_list_cb(enum store_result result, const struct list_answer *answer, void *arg);
 /* At most 500 entries per call. */
-void store_list(struct store *store, struct span workspace, struct span session, uint32_t offset, uint32_t limit,
-                store_list_cb *cb, void *arg);
+void store_list(struct store *store, struct span workspace, struct span session, uint32_t offset,
+                uint32_t limit, store_list_cb *cb, void *arg);
 
 struct counts_answer {
     uint64_t by_status[STATUS_COUNT];
@@ -228,13 +259,15 @@ struct counts_answer {
     uint64_t locked;
     int64_t now_ms;
 };
-typedef void store_counts_cb(enum store_result result, const struct counts_answer *answer, void *arg);
+typedef void store_counts_cb(enum store_result result, const struct counts_answer *answer,
+                             void *arg);
 void store_counts(struct store *store, uint32_t partition, store_counts_cb *cb, void *arg);
 
-/* ---- the server itself (preflight.h of the supervisor, /readyz) ------------------------------------------------ */
+/* ---- the server itself (preflight.h of the supervisor, /readyz)
+ * ------------------------------------------------ */
 
 struct server_facts {
-    char name[16];            /* valkey or redis */
+    char name[16]; /* valkey or redis */
     char version[32];
     bool aof_enabled;
     char appendfsync[16];
@@ -249,8 +282,8 @@ typedef void store_facts_cb(enum store_result result, const struct server_facts 
 void store_facts(struct store *store, store_facts_cb *cb, void *arg);
 /* Writes layout version and partition count if absent, and compares. yes: they match. */
 void store_check_meta(struct store *store, store_flag_cb *cb, void *arg);
-/* Why these facts do not give this durability: NULL if they do, else a sentence for people that names the setting
- * and the command that mends it. Pure; static string. */
+/* Why these facts do not give this durability: NULL if they do, else a sentence for people that
+ * names the setting and the command that mends it. Pure; static string. */
 const char *store_facts_refusal(const struct server_facts *facts, struct durability durability);
 
 #endif

@@ -1,8 +1,8 @@
 /* Bridge between a hiredis context and a libuv loop. Differs from the adapter that hiredis ships in
  * three ways: error events are passed on (theirs drops them, so a refused connection is never
- * reported); commands are flushed once per loop turn without asking the kernel whether the socket is
- * writable (measured: a lone PING takes 12 us instead of 17; writing even earlier, from within the
- * call, gains nothing more); its memory outlives the context by one turn. */
+ * reported); commands are flushed once per loop turn without asking the kernel whether the socket
+ * is writable (measured: a lone PING takes 12 us instead of 17; writing even earlier, from within
+ * the call, gains nothing more); its memory outlives the context by one turn. */
 #include "common/store/store_uv.h"
 
 #include <errno.h>

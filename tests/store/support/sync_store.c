@@ -362,7 +362,8 @@ const char *sync_state(struct sync_store *s, const char *ws, const char *id)
     return state_text;
 }
 
-static void on_held(enum store_result result, const struct held_session *held, size_t count, void *arg)
+static void on_held(enum store_result result, const struct held_session *held, size_t count,
+                    void *arg)
 {
     struct waiting *w = arg;
 
@@ -382,7 +383,8 @@ void sync_recover_all(struct sync_store *s, const char *ws_of_partition)
 {
     struct waiting w = {0};
 
-    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(""), on_held, &w);
+    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(""),
+               on_held, &w);
     run_until(s, &w, "held");
     for (size_t i = 0; i < w.list.count; i++) {
         const struct taken *item = &w.list.items[i];
