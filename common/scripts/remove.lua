@@ -16,7 +16,7 @@ local ses = encode(e.session)
 if e.status == 'delivering' or call('LPOS', key('outboxd', ws, ses), id) then
   return {'busy', '', id, now, {}}
 end
-local how = e.status == 'error' and 'discarded' or 'removed'
+local how = (e.status == 'error' or not is_known[e.status]) and 'discarded' or 'removed'
 end_entry(ws, ses, id, e, how, keep)
 event(ws, id, e, 'removed', 'how', how)
 rearm(ws, ses)

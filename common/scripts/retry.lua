@@ -23,7 +23,7 @@ local ses = encode(e.session)
 if call('LPOS', key('outboxd', ws, ses), id) then
   return {'busy', '', id, now, {}}
 end
-if e.status ~= 'error' then
+if is_known[e.status] and e.status ~= 'error' then
   return {'not_failed', '', id, now, {}}
 end
 
@@ -31,7 +31,7 @@ if not has(e.flags, 'i') then
   call('HSET', KEYS[1], 'status', 'pending', 'attempts', 0, 'verifyAttempts', 0, 'transientFails', 0, 'nextAttemptAt', 0,
        'retry', new_id)
   call('HDEL', KEYS[1], 'lastError', 'conflictCurrent', 'firstClaimAt')
-  recount(ws, id, e, 'error', 'pending')
+  recount(ws, id, e, e.status, 'pending')
   event(ws, id, e, 'rearmed', 'reason', 'retry')
   rearm(ws, ses)
   return {'done', 'retried', id, now, call('HGETALL', KEYS[1])}

@@ -24,6 +24,12 @@ local function score(x)
   return x
 end
 
+-- A count or a time as the store holds it; what is none (garbage, nan, inf) is 0.
+local function whole(text)
+  local x = tonumber(text or '0')
+  return x and x >= 0 and x < 1e15 and math.floor(x) or 0
+end
+
 local function encode(raw)
   return (raw:gsub('[^A-Za-z0-9._~-]', function(c) return string.format('%%%02X', c:byte()) end))
 end
@@ -39,15 +45,16 @@ local function has(flags, flag)
   return flags and flags:find(flag, 1, true) ~= nil
 end
 
--- The small fields that transitions need. nil: there is no such entry.
+-- The small fields that transitions need. nil: there is no such entry. One whose status was lost is still there: people
+-- can send it again or remove it.
 local function load(ws, id)
   local v = call('HMGET', key('outboxe', ws, id), 'status', 'session', 'clientMessageID', 'userID', 'kind', 'flags',
                  'sends', 'acceptedAt', 'digest', 'prior', 'firstClaimAt', 'retry')
-  if not v[1] then
+  if not v[1] and call('EXISTS', key('outboxe', ws, id)) == 0 then
     return nil
   end
-  return {status = v[1], session = v[2] or '', cmid = v[3] or '', user = v[4] or '', kind = v[5] or '', flags = v[6] or '',
-          sends = tonumber(v[7] or '0') or 0, accepted = v[8] or '0', digest = v[9] or '', prior = v[10],
+  return {status = v[1] or 'broken', session = v[2] or '', cmid = v[3] or '', user = v[4] or '', kind = v[5] or '', flags = v[6] or '',
+          sends = whole(v[7]), accepted = whole(v[8]), digest = v[9] or '', prior = v[10],
           first_claim = v[11], retry = v[12] or nil}
 end
 
@@ -71,25 +78,27 @@ local function event(ws, id, e, what, ...)
 end
 
 local is_open = {pending = true, delivering = true, verifying = true}
+local is_known = {pending = true, delivering = true, verifying = true, error = true, parked = true}
 
--- Keeps the gauges in step with a change of status; nil stands for "not in the store".
+-- Keeps the gauges in step with a change of status; nil stands for "not in the store". A counter that can't be counted
+-- with stops no delivery.
 local function recount(ws, id, e, from, to)
   if from == to then
     return
   end
   local all, own = 'outboxstat' .. tag, key('outboxwsstat', ws)
-  if from then
-    call('HINCRBY', all, from, -1)
-    call('HINCRBY', own, from, -1)
+  if is_known[from] then
+    redis.pcall('HINCRBY', all, from, -1)
+    redis.pcall('HINCRBY', own, from, -1)
   end
   if to then
-    call('HINCRBY', all, to, 1)
-    call('HINCRBY', own, to, 1)
+    redis.pcall('HINCRBY', all, to, 1)
+    redis.pcall('HINCRBY', own, to, 1)
   end
-  if is_open[from] and not is_open[to] then
-    call('ZREM', 'outboxopen' .. tag, ws .. ':' .. id)
-  elseif is_open[to] and not is_open[from] then
+  if is_open[to] and not is_open[from] then
     call('ZADD', 'outboxopen' .. tag, e.accepted, ws .. ':' .. id)
+  elseif from and not is_open[to] and (is_open[from] or not is_known[from]) then
+    call('ZREM', 'outboxopen' .. tag, ws .. ':' .. id)
   end
 end
 
@@ -130,22 +139,25 @@ local function index(ws, ses, at)
   end
 end
 
--- The first entry of a session that may go now, and when the session next has work (contract §3, Claim).
--- Returns id or nil, due or nil (the session holds no entries).
-local function pick(ws, ses)
+-- The walk of pick. IDs that stand for nothing (their entry is gone) are added to `ghosts`.
+local function walk(ws, ses, ghosts)
   local queue = key('outboxq', ws, ses)
   local due = nil
   local from = 0
   while true do
     local ids = call('LRANGE', queue, from, from + 15)
     for i = 1, #ids do
-      due = due or math.huge
       local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt', 'flags')
       local status = v[1]
+      if status or call('EXISTS', key('outboxe', ws, ids[i])) == 1 then
+        due = due or math.huge
+      else
+        ghosts[#ghosts + 1] = ids[i]
+      end
       if is_open[status] or status == 'parked' then
         local at = math.huge
         if status ~= 'parked' then
-          at = tonumber(v[2] or '0') or 0
+          at = whole(v[2])
         end
         if at <= now then
           return ids[i], now
@@ -163,6 +175,17 @@ local function pick(ws, ses)
     end
     from = from + 16
   end
+end
+
+-- The first entry of a session that may go now, and when the session next has work (contract §3, Claim).
+-- Returns id or nil, due or nil (the session holds no entries).
+local function pick(ws, ses)
+  local ghosts = {}
+  local id, due = walk(ws, ses, ghosts)
+  for i = 1, #ghosts do
+    call('LREM', key('outboxq', ws, ses), 0, ghosts[i])
+  end
+  return id, due
 end
 
 local function is_locked(ws, ses)

@@ -4,7 +4,7 @@ local function end_entry(ws, ses, id, e, how, ttl, more)
   call('LREM', key('outboxq', ws, ses), 1, id)
   call('LREM', key('outboxd', ws, ses), 0, id)
   local tombstone = {how = how, digest = e.digest, session = e.session, kind = e.kind, clientMessageID = e.cmid,
-                     acceptedAt = tonumber(e.accepted), endedAt = now, retry = e.retry}
+                     acceptedAt = e.accepted, endedAt = now, retry = e.retry}
   for name, value in pairs(more or {}) do
     tombstone[name] = value
   end
