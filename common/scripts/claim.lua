@@ -4,6 +4,10 @@
 -- include: core
 -- include: lock
 local token, ttl, max, per_ws = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local function why(err)
+  return type(err) == 'table' and tostring(err.err) or tostring(err)
+end
+
 local quota = {}
 local quotas = 0
 for i = 7, #ARGV, 2 do
@@ -11,10 +15,26 @@ for i = 7, #ARGV, 2 do
   quotas = quotas + 1
 end
 
+local SET_ASIDE = 60000 -- what is broken is looked at again after that
+
+-- A locked session that stands as due: its score, its place in outboxlive or its lock's end was lost.
+local function repair_lock(ws, ses)
+  local lock_key = key('outboxlock', ws, ses)
+  local deadline = call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
+  deadline = deadline and number(deadline)
+  if not (deadline and deadline > now and deadline < math.huge) then
+    if call('PTTL', lock_key) < 0 then
+      call('PEXPIRE', lock_key, ttl)
+    end
+    deadline = now + math.max(call('PTTL', lock_key), 1)
+    call('ZADD', 'outboxlive' .. tag, deadline, ws .. ':' .. ses)
+  end
+  index(ws, ses, deadline)
+end
+
 local function claim(ws, ses)
-  if is_locked(ws, ses) then
-    local deadline = call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
-    index(ws, ses, deadline and number(deadline) or now + math.max(call('PTTL', key('outboxlock', ws, ses)), 1000))
+  if holder(ws, ses) then
+    repair_lock(ws, ses)
     return nil
   end
   recover_staged(ws, ses)
@@ -29,17 +49,45 @@ local function claim(ws, ses)
 end
 
 local claims = {}
+
+-- Whatever a session holds, the others go on.
+local function try_claim(ws, ses)
+  local ok, got = pcall(claim, ws, ses)
+  if ok then
+    claims[#claims + 1] = got
+    return
+  end
+  redis.log(redis.LOG_WARNING, 'outbox: session ' .. ws .. ':' .. ses .. ' set aside: ' .. why(got))
+  if not holder(ws, ses) or holder(ws, ses) == token then
+    call('DEL', key('outboxlock', ws, ses))
+    call('ZREM', 'outboxlive' .. tag, ws .. ':' .. ses)
+  end
+  index(ws, ses, now + SET_ASIDE)
+end
+
+local function claim_from(ws, want)
+  if is_paused(ws) then
+    reindex(ws)
+    return
+  end
+  local sessions = call('ZRANGEBYSCORE', key('outboxws', ws), '-inf', now, 'LIMIT', 0, want)
+  for i = 1, #sessions do
+    try_claim(ws, sessions[i])
+  end
+  reindex(ws, true)
+end
+
 local more = 0
 local wss = call('ZRANGEBYSCORE', KEYS[1], '-inf', fine, 'LIMIT', 0, 16 + quotas)
 for i = 1, #wss do
   local ws = wss[i]
   local want = math.min(per_ws, quota[ws] or per_ws, max - #claims)
   if want > 0 then
-    local sessions = call('ZRANGEBYSCORE', key('outboxws', ws), '-inf', now, 'LIMIT', 0, want)
-    for j = 1, #sessions do
-      claims[#claims + 1] = claim(ws, sessions[j])
+    local ok, err = pcall(claim_from, ws, want)
+    if not ok then
+      redis.log(redis.LOG_WARNING, 'outbox: workspace ' .. ws .. ' set aside: ' .. why(err))
+      call('ZADD', KEYS[1], now + SET_ASIDE, ws)
     end
-    reindex(ws, true)
   elseif not quota[ws] or quota[ws] > 0 then
     more = 1
   end

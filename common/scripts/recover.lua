@@ -5,11 +5,11 @@
 -- include: lock
 local ws, ses, token = ARGV[3], ARGV[4], ARGV[5]
 
-local holder = call('GET', key('outboxlock', ws, ses))
-if holder and holder ~= token then
+local owner = holder(ws, ses)
+if owner and owner ~= token then
   return 0
 end
-local was_locked = holder or call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
+local was_locked = owner or call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
 local staged = recover_staged(ws, ses)
 unlock(ws, ses)
 return (was_locked or staged > 0) and 1 or 0

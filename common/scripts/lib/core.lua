@@ -192,6 +192,12 @@ local function is_locked(ws, ses)
   return call('EXISTS', key('outboxlock', ws, ses)) == 1
 end
 
+-- Who holds the lock; false: nobody, or what stands there is no lock.
+local function holder(ws, ses)
+  local token = redis.pcall('GET', key('outboxlock', ws, ses))
+  return type(token) == 'string' and token
+end
+
 -- After a change that may let an unlocked session go: a locked one's score is its lock's deadline and stays.
 local function rearm(ws, ses)
   if not is_locked(ws, ses) then
