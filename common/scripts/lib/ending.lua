@@ -17,6 +17,9 @@ local function end_entry(ws, ses, id, e, how, ttl, more)
   else
     call('ZADD', ended, now + ttl, 't:' .. id)
   end
+  if call('PTTL', ended) < ttl then
+    call('PEXPIRE', ended, ttl) -- all that it names is gone by then: a workspace that falls silent leaves nothing
+  end
   local old = call('ZRANGEBYSCORE', ended, '-inf', now, 'LIMIT', 0, 8)
   if old[1] then
     call('ZREM', ended, unpack(old))
