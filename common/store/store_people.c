@@ -111,7 +111,7 @@ static void read_get(struct pending *pending, enum store_result result,
         return;
     }
     struct span json = reply_span(reply->element[3]);
-    json_t *root = json.len > 0 ? json_loadb(json.ptr, json.len, 0, NULL) : NULL;
+    json_t *root = json.len > 0 ? json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL) : NULL;
 
     answer.now_ms = reply_number(reply->element[0]);
     answer.is_in_flight = reply_number(reply->element[1]) != 0;
