@@ -1,5 +1,6 @@
 /* What the server is (INFO, CONFIG GET), whether that is durable enough, the layout it was written
- * with, and the generations' counters. Plain commands; no script. Contract §2, §8. */
+ * with, and the generations' counters. What writes is a script, so that it may also in a full
+ * store. Contract §2, §8. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -228,18 +229,6 @@ static void finish_flag(struct request *request, enum store_result result)
     free(request);
 }
 
-/* The answers that matter only if they are trouble. They may come in any order: refused ones are
- * told later. */
-static void on_done(enum store_result result, const struct redisReply *reply, void *arg)
-{
-    struct request *request = arg;
-
-    (void)reply;
-    if (is_last(request, &result)) {
-        finish_flag(request, result);
-    }
-}
-
 static void on_meta(enum store_result result, const struct redisReply *reply, void *arg)
 {
     struct request *request = arg;
@@ -251,9 +240,16 @@ static void on_meta(enum store_result result, const struct redisReply *reply, vo
         request->flag = reply_number(reply->element[0]) == LAYOUT_VERSION &&
                         reply_number(reply->element[1]) == PARTITION_COUNT;
     }
-    if (is_last(request, &result)) {
-        finish_flag(request, result);
-    }
+    finish_flag(request, result);
+}
+
+static void on_beat(enum store_result result, const struct redisReply *reply, void *arg)
+{
+    struct request *request = arg;
+
+    (void)reply; /* the new count: only readers of other generations compare it */
+    request->flag = true;
+    finish_flag(request, result);
 }
 
 void store_check_meta(struct store *store, store_flag_cb *cb, void *arg)
@@ -261,18 +257,10 @@ void store_check_meta(struct store *store, store_flag_cb *cb, void *arg)
     char layout[16], partitions[16];
     const int layout_len = snprintf(layout, sizeof(layout), "%d", LAYOUT_VERSION);
     const int partitions_len = snprintf(partitions, sizeof(partitions), "%d", PARTITION_COUNT);
-    const struct span key = span_of("outboxmeta");
-    const struct span set_layout[] = {
-        {"HSETNX", 6}, key, {"layout", 6}, {layout, (size_t)layout_len}};
-    const struct span set_partitions[] = {
-        {"HSETNX", 6}, key, {"partitions", 10}, {partitions, (size_t)partitions_len}};
-    const struct span get[] = {{"HMGET", 5}, key, {"layout", 6}, {"partitions", 10}};
-    struct request *request = request_create((void (*)(void))cb, arg, 3);
-    struct store_conn *conn = store_pick(store);
+    const struct span argv[] = {{layout, (size_t)layout_len}, {partitions, (size_t)partitions_len}};
 
-    store_conn_command(conn, 4, set_layout, on_done, request);
-    store_conn_command(conn, 4, set_partitions, on_done, request);
-    store_conn_command(conn, 4, get, on_meta, request);
+    store_conn_eval(store_pick(store), &store_scripts[SCRIPT_META], span_of("outboxmeta"), 2, argv,
+                    0, on_meta, request_create((void (*)(void))cb, arg, 1));
 }
 
 /* ---- counters of generations
@@ -296,14 +284,10 @@ void store_beat(struct store *store, const char *node, uint64_t generation, stor
                 void *arg)
 {
     const struct beat_key key = beat_key_of(node, generation);
-    const struct span raise[] = {{"INCR", 4}, span_of(key.text)};
-    const struct span keep[] = {{"PEXPIRE", 7}, span_of(key.text), span_of(BEAT_TTL_MS)};
-    struct request *request = request_create((void (*)(void))cb, arg, 2);
-    struct store_conn *conn = store_pick(store);
+    const struct span keep[] = {span_of(BEAT_TTL_MS)};
 
-    request->flag = true;
-    store_conn_command(conn, 2, raise, on_done, request);
-    store_conn_command(conn, 3, keep, on_done, request);
+    store_conn_eval(store_pick(store), &store_scripts[SCRIPT_BEAT], span_of(key.text), 1, keep, 0,
+                    on_beat, request_create((void (*)(void))cb, arg, 1));
 }
 
 static void on_beat_read(enum store_result result, const struct redisReply *reply, void *arg)
