@@ -225,12 +225,13 @@ void delivery_begin(struct delivery *delivery)
     case CLAIM_VERIFY:
         break;
     }
-    if (kind->is_idempotent) {
-        attempt_begin_send(delivery);
-    } else if (kind->verify.url) {
+    const bool was_refused =
+        delivery->status == STATUS_PENDING; /* definitely, by every earlier attempt */
+
+    if (!kind->is_idempotent && kind->verify.url) {
         attempt_look_up(delivery);
-    } else if (delivery->status == STATUS_PENDING) {
-        attempt_begin_send(delivery); /* every earlier attempt was definitely refused */
+    } else if (kind->is_idempotent || was_refused) {
+        attempt_begin_send(delivery);
     } else {
         decide_without_lookup(delivery);
     }

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         return 2;
     }
     inherit_protect();
-    if (read_settings(&settings) < 0) {
+    if (read_settings(&settings) < 0 || !settings) {
         return 2;
     }
     close(INHERIT_CONFIG);

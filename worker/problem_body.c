@@ -48,7 +48,10 @@ static void copy_text(const char *from, char *to)
         }
     }
     for (size_t i = 0; i < len; i++) {
-        to[i] = (unsigned char)from[i] < 0x20 || from[i] == 0x7f ? ' ' : from[i];
+        to[i] = from[i];
+        if ((unsigned char)to[i] < 0x20 || to[i] == 0x7f) {
+            to[i] = ' ';
+        }
     }
     to[len] = '\0';
 }

@@ -20,6 +20,15 @@ static inline void cleanup_close(int *fd)
     }
 }
 
+/* Hands a descriptor over: the variable that would close it holds none any more. */
+static inline int take_fd(int *fd)
+{
+    const int taken = *fd;
+
+    *fd = -1;
+    return taken;
+}
+
 #define AUTO_FREE  CLEANUP(cleanup_free)
 #define AUTO_CLOSE CLEANUP(cleanup_close)
 

@@ -181,10 +181,7 @@ static int try_lock(const char *path)
     if (!is_still_named(fd, path)) {
         return -EWOULDBLOCK; /* again, with the file that has the name now */
     }
-    int kept = fd;
-
-    fd = -1;
-    return kept;
+    return take_fd(&fd);
 }
 
 int inherit_lock_slot(const char *state_dir, uint64_t generation, uint32_t slot)

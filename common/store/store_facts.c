@@ -69,10 +69,9 @@ static void read_info_field(struct span name, struct span value, struct server_f
 {
     if (span_equal(name, span_of("server_name"))) {
         copy_text(facts->name, sizeof(facts->name), value);
-    } else if (span_equal(name, span_of("valkey_version"))) {
-        copy_text(facts->version, sizeof(facts->version), value);
-    } else if (span_equal(name, span_of("redis_version")) && facts->version[0] == '\0') {
-        /* Valkey states one too, for old clients, and before its own. */
+    } else if (span_equal(name, span_of("valkey_version")) ||
+               (span_equal(name, span_of("redis_version")) && facts->version[0] == '\0')) {
+        /* Valkey states a Redis version too, for old clients, and before its own. */
         copy_text(facts->version, sizeof(facts->version), value);
     } else if (span_equal(name, span_of("aof_enabled"))) {
         facts->aof_enabled = to_number(value) == 1;
