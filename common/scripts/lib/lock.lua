@@ -78,12 +78,12 @@ local function next_or_unlock(ws, ses, token, ttl, want)
   local staged = call('LINDEX', key('outboxd', ws, ses), 0)
   while staged do
     local e = load(ws, staged)
-    if e then
+    if e and is_open[e.status] then
       lock(ws, ses, token, ttl) -- the caller counts from before this call, not from before the first one
       reindex(ws)
       return taken_before(ws, ses, staged, e, token), -1
     end
-    call('LPOP', key('outboxd', ws, ses))
+    call('LPOP', key('outboxd', ws, ses)) -- gone, or parked since: not to be sent
     staged = call('LINDEX', key('outboxd', ws, ses), 0)
   end
   if want and not is_paused(ws) then
