@@ -97,12 +97,36 @@ static const char *const invariants =
     "end\n"
     "return ''\n";
 
-bool sync_invariants_hold(struct sync_store *s, char *why, size_t why_size)
+/* What is `delivering` is staged, or waits for its target (`prior`): else nobody would ask what
+ * became of it. */
+static const char *const nobody_forgotten =
+    "#!lua flags=no-writes,allow-cross-slot-keys\n"
+    "local call = redis.call\n"
+    "local function encode(raw)\n"
+    "  return (raw:gsub('[^A-Za-z0-9._~-]', function(c) return string.format('%%%02X', c:byte()) "
+    "end))\n"
+    "end\n"
+    "for _, k in ipairs(call('KEYS', 'outboxe:*')) do\n"
+    "  local p, ws, id = k:match('^outboxe:{(%d+)}:([^:]+):([^:]+)$')\n"
+    "  local v = call('HMGET', k, 'status', 'prior', 'session')\n"
+    "  if v[1] == 'delivering' and not v[2] and v[3] and\n"
+    "     not call('LPOS', 'outboxd:{' .. p .. '}:' .. ws .. ':' .. encode(v[3]), id) then\n"
+    "    return 'delivering, but neither staged nor prior: ' .. k\n"
+    "  end\n"
+    "end\n"
+    "return ''\n";
+
+static bool holds(struct sync_store *s, const char *script, char *why, size_t why_size)
 {
-    redisReply *reply = redisCommand(s->raw, "EVAL %s 0", invariants);
-    bool holds = reply && reply->type == REDIS_REPLY_STRING && reply->len == 0;
+    redisReply *reply = redisCommand(s->raw, "EVAL %s 0", script);
+    bool is_fine = reply && reply->type == REDIS_REPLY_STRING && reply->len == 0;
 
     snprintf(why, why_size, "%s", reply && reply->str ? reply->str : "no answer");
     freeReplyObject(reply);
-    return holds;
+    return is_fine;
+}
+
+bool sync_invariants_hold(struct sync_store *s, char *why, size_t why_size)
+{
+    return holds(s, invariants, why, why_size) && holds(s, nobody_forgotten, why, why_size);
 }
