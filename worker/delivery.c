@@ -77,7 +77,6 @@ static bool load(struct delivery *delivery, const struct claim *claim, int64_t s
     delivery->claim_mono_ms = clock_mono_ms();
     delivery->request_mono_ns = 0;
     delivery->is_resend_checked = false;
-    delivery->store_errors = 0;
     delivery->repeat_ms = 0;
     show(delivery);
     return true;

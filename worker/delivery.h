@@ -47,7 +47,9 @@ struct delivery {
     enum entry_status status; /* as the store has it */
     uint32_t sends;
     struct lock_token token;
-    int64_t lock_boot_ms;                  /* the lock lives lock_ttl from here on at least */
+    int64_t lock_boot_ms; /* the lock lives lock_ttl from here on at least */
+    int64_t
+        asked_boot_ms; /* when the last outcome was sent: the next entry's lock counts from there */
     int64_t claim_store_ms, claim_mono_ms; /* the store's clock at the claim, and ours */
     int64_t request_mono_ns;               /* start of the request; 0: none yet */
     int shown;                             /* index in the shared lock table, or negative */
@@ -55,7 +57,6 @@ struct delivery {
     struct http_request_text text;
     struct verdict verdict;
     int64_t release_delay_ms;
-    uint32_t store_errors;
     int64_t repeat_ms;
     uv_timer_t repeat;
 };

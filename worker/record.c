@@ -14,10 +14,9 @@
 #include "worker/held.h"
 #include "worker/worker.h"
 
-#define REPEAT_MIN_MS 20
-#define REPEAT_MAX_MS 1000
-#define STORE_ERRORS_MAX                                                                           \
-    8 /* error replies that are no outage (a corrupt key): then the lock is left to expire */
+#define REPEAT_MIN_MS      20
+#define REPEAT_MAX_MS      1000
+#define LOCK_GONE_AFTER_MS 5000 /* beyond its time: clocks differ a little */
 
 static uint32_t random_u32(void)
 {
@@ -49,13 +48,16 @@ static struct lifecycle_limits limits_of(const struct delivery *delivery)
 
 bool record_repeat_later(struct delivery *delivery, enum store_result result, uv_timer_cb again)
 {
-    if (result == STORE_ERROR || result == STORE_PROTOCOL) {
-        if (++delivery->store_errors > STORE_ERRORS_MAX) {
-            log_error(
-                "the store refuses to record what became of an entry; its lock is left to expire",
-                "entry", delivery->id, "result", store_result_name(result));
-            return false;
-        }
+    const bool is_outage = result != STORE_ERROR && result != STORE_PROTOCOL;
+
+    /* An error that is no outage (a corrupt key) may never go away. Let go of only once the lock is
+     * gone, too: a session that is locked and that we do not know would be given back as if nothing
+     * had been sent. */
+    if (!is_outage && clock_boot_ms() > delivery->lock_boot_ms + delivery->worker->lock_ttl_ms +
+                                            LOCK_GONE_AFTER_MS) {
+        log_error("the store refuses to record what became of an entry; it is left to recovery",
+                  "entry", delivery->id, "result", store_result_name(result));
+        return false;
     }
     delivery->repeat_ms = delivery->repeat_ms == 0 ? REPEAT_MIN_MS : delivery->repeat_ms * 2;
     if (delivery->repeat_ms > REPEAT_MAX_MS) {
@@ -88,7 +90,7 @@ static void on_recorded(enum store_result result, const struct outcome_answer *a
     delivery->verdict.conflict_current = NULL;
     if (answer->next) {
         /* Under the same lock, renewed by the call whose answer this is. */
-        delivery_go_on(delivery, answer->next, delivery->lock_boot_ms);
+        delivery_go_on(delivery, answer->next, delivery->asked_boot_ms);
         return;
     }
     const uint32_t partition = partition_of(delivery->workspace, delivery->workspace_len);
@@ -151,21 +153,20 @@ static void send_outcome(uv_timer_t *timer)
     const bool want_next = scheduler_may_chain(worker->scheduler, workspace);
     struct settle_request request;
 
+    delivery->asked_boot_ms = clock_boot_ms();
     if (delivery->verdict.outcome == OUTCOME_CONFIRMED) {
-        delivery->lock_boot_ms = clock_boot_ms();
         store_finish(worker->store, &ref, delivery->verdict.via, (struct span){0}, want_next,
                      on_recorded, delivery);
         return;
     }
     if (!fill_settle(delivery, &request)) {
-        log_error("no transition for an outcome; its lock is left to expire", "entry", delivery->id,
-                  "status", entry_status_name(delivery->status), "outcome",
+        log_error("no transition for an outcome", "entry", delivery->id, "status",
+                  entry_status_name(delivery->status), "outcome",
                   outcome_name(delivery->verdict.outcome));
-        delivery_end(delivery);
-        return;
+        abort(); /* our own mistake; going on would give a sent entry back as unsent. Recovery takes
+                    over */
     }
     request.want_next = want_next;
-    delivery->lock_boot_ms = clock_boot_ms();
     store_settle(worker->store, &request, on_recorded, delivery);
 }
 

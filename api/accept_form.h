@@ -1,0 +1,39 @@
+/* The body of an accept request, read: what is accepted, or which problem it is. Pure; knows no
+ * store and no server. Contract §7, first two rows; §11 limits. */
+#ifndef API_ACCEPT_FORM_H
+#define API_ACCEPT_FORM_H
+
+#include <jansson.h>
+
+#include "api/problem.h"
+#include "common/core/keys.h"
+#include "common/store/entry.h"
+
+#define USER_ID_MAX       256
+#define KIND_NAME_MAX     64
+#define ACCEPT_DIGEST_LEN 32
+#define ACCEPT_DEPTH_MAX  64
+#define KIND_PROMPT       "prompt"
+
+struct accept_source {
+    struct span body;
+    struct span idempotency_key; /* header; NULL ptr: absent */
+    struct span traceparent;     /* header; empty: absent */
+    size_t max_text_bytes;       /* the longest text, payload or model */
+};
+struct accept_form {
+    struct entry_body body;             /* spans into the source and into `root` */
+    json_t *root;                       /* owned; the whole document */
+    char digest[ACCEPT_DIGEST_LEN + 1]; /* hex */
+    char detail[256];                   /* why not, after a problem; "" : nothing to add */
+};
+
+/* PROBLEM_NONE, or the problem. Either way accept_form_done() ends it. */
+enum problem_id accept_form_read(const struct accept_source *source, struct accept_form *ret);
+void accept_form_done(struct accept_form *form);
+/* The member of the payload at a path "a.b" if it is a string, number or boolean, as text; for
+ * lanes. `room` holds numbers. 0 or -ENOENT. */
+int accept_form_payload_text(const struct accept_form *form, struct span path, char room[64],
+                             struct span *ret);
+
+#endif

@@ -1,0 +1,48 @@
+/* What the parts of the API process share: one struct, handed to every handler. Loop thread only.
+ */
+#ifndef API_API_H
+#define API_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/entropy.h"
+#include "api/hints.h"
+
+struct uv_loop_s;
+struct settings;
+struct store;
+struct shm;
+struct metrics;
+struct health;
+struct server;
+struct request;
+
+struct api {
+    struct uv_loop_s *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct shm *shm;
+    struct metrics *metrics;
+    struct health *health;
+    struct server *server;
+    struct hints hints;
+    struct entropy entropy;
+    const char *durability; /* value of Outbox-Durability */
+    const char *node;
+    uint64_t generation;
+    bool is_draining;
+};
+
+/* The API that a request came to. */
+struct api *api_of(const struct request *request);
+
+/* The handlers of routes.def. Each answers the request now or later, exactly once (request.h). */
+#define ROUTE(id, method, pattern, body, handler, label)                                           \
+    void handler(struct api *api, struct request *request);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls" /* a handler may serve two routes */
+#include "api/routes.def"
+#pragma GCC diagnostic pop
+
+#endif

@@ -1,0 +1,181 @@
+/* What people ask about entries: list, get, retry, remove. Contract §7. */
+#include "api/api.h"
+#include "api/entry_json.h"
+#include "api/json_out.h"
+#include "api/request.h"
+#include "api/server.h"
+#include "common/base/settings.h"
+#include "common/shm/metrics.h"
+#include "common/store/store.h"
+
+#define JSON_TYPE "application/json"
+#define LIST_PAGE 500
+
+static bool refuse_bad_id(struct request *request)
+{
+    if (request->params.id.len > 0 && request->params.id.len <= 64) {
+        return false;
+    }
+    request_problem(request, PROBLEM_ENTRY_NOT_FOUND, (struct span){0});
+    return true;
+}
+
+/* ---- list ---- */
+
+static void on_list(enum store_result result, const struct list_answer *answer, void *arg)
+{
+    struct request *request = arg;
+    struct api *api = api_of(request);
+
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct entry *entry = &answer->entries[i];
+        const bool is_in_flight = span_equal(entry->id, answer->in_flight);
+        const struct entry_context context = {
+            .now_ms = answer->now_ms,
+            .stuck_after_ms = api->settings->stuck_after,
+            .is_in_flight = is_in_flight,
+            .in_flight_since_ms = answer->in_flight_since_ms,
+            .is_blocked =
+                answer->in_flight.len > 0 && !is_in_flight && entry->status == STATUS_PENDING,
+        };
+
+        entry_json_write(entry, entry->id, &context, &request->out);
+        json_comma(&request->out);
+    }
+    if (answer->has_more && answer->walked > 0 && !request->out.failed) {
+        request->offset += answer->walked;
+        store_list(api->store, request->params.workspace, request->params.session, request->offset,
+                   LIST_PAGE, on_list, request);
+        return;
+    }
+    json_close(&request->out, ']');
+    json_close(&request->out, '}');
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+void handle_list(struct api *api, struct request *request)
+{
+    json_open(&request->out, '{');
+    json_open_member(&request->out, "entries", '[');
+    store_list(api->store, request->params.workspace, request->params.session, 0, LIST_PAGE,
+               on_list, request);
+}
+
+/* ---- get ---- */
+
+static void on_get(enum store_result result, const struct get_answer *answer, void *arg)
+{
+    struct request *request = arg;
+    struct api *api = api_of(request);
+
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    if (answer->entry) {
+        const struct entry_context context = {
+            .now_ms = answer->now_ms,
+            .stuck_after_ms = api->settings->stuck_after,
+            .is_in_flight = answer->is_in_flight,
+            .in_flight_since_ms = answer->entry->last_attempt_at_ms,
+        };
+
+        entry_json_write(answer->entry, request->params.id, &context, &request->out);
+        request_answer_out(request, 200, JSON_TYPE);
+    } else if (answer->tombstone) {
+        entry_json_write_tombstone(answer->tombstone, request->params.id, &request->out);
+        request_answer_out(request, 200, JSON_TYPE);
+    } else {
+        request_problem(request, PROBLEM_ENTRY_NOT_FOUND, (struct span){0});
+    }
+}
+
+void handle_get(struct api *api, struct request *request)
+{
+    if (!refuse_bad_id(request)) {
+        store_get(api->store, request->params.workspace, request->params.id, on_get, request);
+    }
+}
+
+/* ---- retry and remove ---- */
+
+/* True: the answer was not "done", and has been given. */
+static bool refused(struct request *request, enum store_result result,
+                    const struct person_answer *answer)
+{
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return true;
+    }
+    switch (answer->result) {
+    case PERSON_DONE:
+        return false;
+    case PERSON_NOT_FOUND:
+        request_problem(request, PROBLEM_ENTRY_NOT_FOUND, (struct span){0});
+        return true;
+    case PERSON_BUSY:
+        request_problem(request, PROBLEM_BUSY, (struct span){0});
+        return true;
+    case PERSON_NOT_FAILED:
+        request_problem(request, PROBLEM_NOT_FAILED, (struct span){0});
+        return true;
+    }
+    request_problem(request, PROBLEM_INTERNAL, (struct span){0});
+    return true;
+}
+
+static void on_retried(enum store_result result, const struct person_answer *answer, void *arg)
+{
+    struct request *request = arg;
+    struct api *api = api_of(request);
+
+    if (refused(request, result, answer)) {
+        return;
+    }
+    if (!answer->entry) {
+        request_problem(request, PROBLEM_ENTRY_NOT_FOUND, (struct span){0});
+        return;
+    }
+    const struct entry_context context = {.now_ms = answer->now_ms,
+                                          .stuck_after_ms = api->settings->stuck_after};
+
+    hints_send(&api->hints, request->params.workspace, answer->entry->session);
+    entry_json_write(answer->entry, answer->entry->id, &context, &request->out);
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+void handle_retry(struct api *api, struct request *request)
+{
+    const struct entry_id fresh = entropy_entry_id(&api->entropy);
+
+    if (!refuse_bad_id(request)) {
+        store_retry(api->store, request->params.workspace, request->params.id,
+                    (struct span){fresh.text, ENTRY_ID_LEN}, on_retried, request);
+    }
+}
+
+static void on_removed(enum store_result result, const struct person_answer *answer, void *arg)
+{
+    struct request *request = arg;
+
+    if (refused(request, result, answer)) {
+        return;
+    }
+    json_open(&request->out, '{');
+    json_member_text(&request->out, "id", request->params.id);
+    json_member_text(&request->out, "result", answer->what);
+    json_close(&request->out, '}');
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+void handle_remove(struct api *api, struct request *request)
+{
+    if (!refuse_bad_id(request)) {
+        store_remove(api->store, request->params.workspace, request->params.id, on_removed,
+                     request);
+    }
+}

@@ -1,0 +1,107 @@
+/* Absent values are left out; times are RFC 3339 with milliseconds in UTC; `model` and `payload`
+ * stand as they were sent. */
+#include "api/entry_json.h"
+
+#include "api/json_out.h"
+
+static void write_error(const struct entry *entry, struct buf *out)
+{
+    if (entry->error_code.len == 0) {
+        return;
+    }
+    json_open_member(out, "lastError", '{');
+    json_member_text(out, "code", entry->error_code);
+    json_member_text(out, "message", entry->error_message);
+    json_close(out, '}');
+    json_comma(out);
+}
+
+/* A result of the target's, if it is JSON; anything else as a string. */
+static void write_conflict(const struct entry *entry, struct buf *out)
+{
+    const struct span current = entry->conflict_current;
+
+    if (current.len == 0) {
+        return;
+    }
+    if (current.ptr[0] == '{' || current.ptr[0] == '[' ||
+        (current.ptr[0] >= '0' && current.ptr[0] <= '9')) {
+        json_member_raw(out, "conflictCurrent", current);
+    } else if (current.len >= 2 && current.ptr[0] == '"' && current.ptr[current.len - 1] == '"') {
+        json_member_raw(out, "conflictCurrent",
+                        current); /* a JSON string, or an ETag, which is written like one */
+    } else {
+        json_member_text(out, "conflictCurrent", current);
+    }
+}
+
+static bool is_waiting(enum entry_status status)
+{
+    return status == STATUS_PENDING || status == STATUS_VERIFYING;
+}
+
+void entry_json_write(const struct entry *entry, struct span id,
+                      const struct entry_context *context, struct buf *out)
+{
+    const struct entry_body *body = &entry->body;
+
+    json_open(out, '{');
+    json_member_text(out, "id", id);
+    json_member_text(out, "session", entry->session);
+    json_member_text(out, "clientMessageID", body->client_message_id);
+    json_member_text(out, "userID", body->user_id);
+    json_member_text(out, "kind", body->kind);
+    if (!entry->is_readable) {
+        json_member_bool(out, "unreadable", true);
+    }
+    if (body->has_text) {
+        json_member_string(out, "text", body->text);
+    }
+    if (body->model.len > 0) {
+        json_member_raw(out, "model", body->model);
+    }
+    if (body->payload.len > 0) {
+        json_member_raw(out, "payload", body->payload);
+    }
+    json_member_text(out, "status", span_of(entry_status_name(entry->status)));
+    json_member_time(out, "acceptedAt", entry->accepted_at_ms);
+    json_member_i64(out, "attempts", entry->attempts);
+    json_member_i64(out, "verifyAttempts", entry->verify_attempts);
+    json_member_i64(out, "transientFails", entry->transient_fails);
+    json_member_i64(out, "sends", entry->sends);
+    json_member_time(out, "lastAttemptAt", entry->last_attempt_at_ms);
+    if (is_waiting(entry->status)) {
+        json_member_time(out, "nextAttemptAt", entry->next_attempt_at_ms);
+    }
+    write_error(entry, out);
+    write_conflict(entry, out);
+    json_member_text(out, "parkedReason", entry->parked_reason);
+    if (context->is_blocked) {
+        json_member_bool(out, "blockedByInFlight", true);
+    }
+    if (context->is_in_flight && context->in_flight_since_ms > 0) {
+        json_member_seconds(out, "inFlightFor", context->now_ms - context->in_flight_since_ms);
+    }
+    if (is_waiting(entry->status) &&
+        context->now_ms - entry->accepted_at_ms >= context->stuck_after_ms) {
+        json_member_bool(out, "delayed", true);
+    }
+    json_close(out, '}');
+}
+
+void entry_json_write_tombstone(const struct tombstone *tombstone, struct span id, struct buf *out)
+{
+    json_open(out, '{');
+    json_member_text(out, "id", id);
+    json_member_text(out, "session", tombstone->session);
+    json_member_text(out, "clientMessageID", tombstone->client_message_id);
+    json_member_text(out, "kind", tombstone->kind);
+    json_member_text(out, "status", tombstone->how);
+    json_member_time(out, "acceptedAt", tombstone->accepted_at_ms);
+    json_member_time(out, "endedAt", tombstone->ended_at_ms);
+    json_member_text(out, "replacedBy", tombstone->replaced_by);
+    if (tombstone->result.len > 0) {
+        json_member_raw(out, "result", tombstone->result);
+    }
+    json_close(out, '}');
+}

@@ -1,0 +1,19 @@
+/* What the API knows of the store's health and of the counts, asked for every so often and never
+ * per request: /readyz, /healthz, /metrics answer from here. */
+#ifndef API_HEALTH_H
+#define API_HEALTH_H
+
+struct api;
+struct health;
+
+/* Starts asking: facts every 2 s, counts of all partitions every 2 s, the generation's counter
+ * every 2 s. 0 or -errno. */
+int health_create(struct api *api, struct health **ret);
+/* Asks at once: the store came back. */
+void health_refresh(struct health *health);
+/* Closes the timer. NULL is fine. */
+void health_close(struct health *health);
+/* After the loop has ended. */
+void health_destroy(struct health **health);
+
+#endif

@@ -1,0 +1,101 @@
+/* Builds answers. */
+#include "api/request.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/server.h"
+#include "common/base/log.h"
+#include "common/store/store_conn.h"
+
+struct api *api_of(const struct request *request)
+{
+    return server_api(request->server);
+}
+
+struct span request_header(const struct request *request, const char *name)
+{
+    const char *value = NULL;
+    size_t len = 0;
+
+    if (MHD_lookup_connection_value_n(request->conn, MHD_HEADER_KIND, name, strlen(name), &value,
+                                      &len) != MHD_YES) {
+        return (struct span){0};
+    }
+    return (struct span){value ? value : "", value ? len : 0};
+}
+
+void request_answer_header(struct request *request, const char *name, const char *value)
+{
+    if (request->response) {
+        (void)MHD_add_response_header(request->response, name,
+                                      value); /* fails without memory only: then without it */
+    }
+}
+
+static void answer(struct request *request, unsigned status, const char *content_type,
+                   struct MHD_Response *response)
+{
+    request->status = status;
+    request->response = response;
+    if (response) {
+        request_answer_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    }
+    server_answered(request);
+}
+
+void request_answer(struct request *request, unsigned status, const char *content_type,
+                    struct span bytes)
+{
+    /* The library takes a plain pointer but only reads when told to copy. */
+    answer(request, status, content_type,
+           MHD_create_response_from_buffer(bytes.len, (void *)(uintptr_t)bytes.ptr,
+                                           MHD_RESPMEM_MUST_COPY));
+}
+
+void request_answer_out(struct request *request, unsigned status, const char *content_type)
+{
+    size_t len = 0;
+
+    if (request->out.failed) {
+        buf_done(&request->out);
+        buf_init(&request->out, 4096);
+        request_problem(request, PROBLEM_INTERNAL, (struct span){0});
+        return;
+    }
+    if (request->out.len <= 2048) {
+        request_answer(request, status, content_type,
+                       (struct span){request->out.bytes, request->out.len});
+        return;
+    }
+    char *bytes = buf_steal(&request->out, &len);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+
+    if (!response) {
+        free(bytes);
+    }
+    answer(request, status, content_type, response);
+}
+
+void request_problem(struct request *request, enum problem_id problem, struct span detail)
+{
+    const struct problem *row = problem_get(problem);
+
+    buf_reset(&request->out);
+    problem_write(problem, detail, &request->out);
+    request_answer(request, row->status, PROBLEM_CONTENT_TYPE,
+                   (struct span){request->out.bytes, request->out.len});
+    if (row->status == MHD_HTTP_TOO_MANY_REQUESTS || row->status == MHD_HTTP_SERVICE_UNAVAILABLE ||
+        problem == PROBLEM_BUSY) {
+        request_answer_header(request, MHD_HTTP_HEADER_RETRY_AFTER,
+                              row->status == MHD_HTTP_SERVICE_UNAVAILABLE ? "1" : "5");
+    }
+}
+
+void request_store_failed(struct request *request, enum store_result result)
+{
+    request_problem(request, PROBLEM_STORE_UNAVAILABLE, span_of(store_result_help(result)));
+}

@@ -1,0 +1,72 @@
+/* One HTTP request on its way through the API, and how it is answered. Contract §7.
+ *
+ * Life: the server makes it when the head is read, calls the route's handler when the body is
+ * complete, and frees it when the HTTP library is done with it. While a handler waits for the store
+ * the connection is suspended: the library does not look at it, so it can't end before the answer
+ * is there, whatever the client does. */
+#ifndef API_REQUEST_H
+#define API_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/problem.h"
+#include "api/router.h"
+#include "common/core/buf.h"
+#include "common/core/keys.h"
+#include "common/store/store_conn.h"
+
+struct MHD_Connection;
+struct MHD_Response;
+struct server;
+struct api;
+
+enum request_stage {
+    REQUEST_READING, /* the body comes in */
+    REQUEST_HANDLED, /* the handler has been called */
+    REQUEST_WAITING, /* it waits: suspended */
+    REQUEST_ANSWERED,
+};
+
+struct request {
+    struct server *server;
+    struct MHD_Connection *conn;
+    struct connection *connection;
+    enum request_stage stage;
+    enum route_id route;
+    struct route_params params; /* spans into the library's copy of the request line */
+    struct buf body;
+    uint64_t body_seen;    /* bytes that came, kept or not */
+    enum problem_id early; /* decided before the body was read; PROBLEM_NONE: none */
+    unsigned allowed;      /* for 405 */
+    int64_t complete_ns;   /* monotonic: when the request was complete */
+    /* For handlers: what they need again when the store has answered. */
+    struct buf out;
+    char cmid[CMID_MAX];
+    uint32_t cmid_len;
+    char lane[SESSION_MAX];
+    struct span session; /* of the entry: in the path or in `lane` */
+    uint32_t offset;     /* list: how far it came */
+    uint32_t listed;
+    struct MHD_Response *response;
+    unsigned status;
+    struct request *next_free;
+};
+
+/* The value of a request header; ptr NULL if absent. */
+struct span request_header(const struct request *request, const char *name);
+
+/* Each answer below ends the request, except that headers are added to it right after. One per
+ * request. */
+/* `bytes` are copied. */
+void request_answer(struct request *request, unsigned status, const char *content_type,
+                    struct span bytes);
+/* request->out, handed over. A buffer that failed becomes the internal error. */
+void request_answer_out(struct request *request, unsigned status, const char *content_type);
+/* detail may be empty. */
+void request_problem(struct request *request, enum problem_id problem, struct span detail);
+/* 503 with Retry-After: the store did not answer, or not with yes. */
+void request_store_failed(struct request *request, enum store_result result);
+void request_answer_header(struct request *request, const char *name, const char *value);
+
+#endif

@@ -1,0 +1,566 @@
+/* The library's own loop is run by ours: when its epoll descriptor is readable, when its time limit
+ * is over, and once per turn after answers were made. It is never run from within a callback of its
+ * own.
+ *
+ * A request is suspended while its handler waits for the store: the library then forgets the
+ * connection, whatever the client does, and an accepted message goes its way although nobody is
+ * left to hear the 202. */
+#include "api/server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "api/connection.h"
+#include "api/epoll_filter.h"
+#include "api/request.h"
+#include "common/base/clock.h"
+#include "common/base/inherit.h"
+#include "common/base/log.h"
+#include "common/base/settings.h"
+#include "common/shm/metrics.h"
+
+#define CONNECTION_MEMORY (32U << 10) /* a head has to fit; beyond: 431 */
+#define HEAD_ALLOWANCE    (16U << 10) /* of a body, beyond text, model and payload */
+#define OUT_MAX           (512U << 20)
+#define IDLE_MS           75000
+#define WRITING_MS        60000
+#define DRAIN_IDLE_MS     1000 /* keep-alive clients get a moment to send what they have begun */
+#define EXPIRE_EVERY_MS   100
+#define FREE_REQUESTS_MAX 256
+#define DROPPED_BODY_MAX  (1U << 20) /* read and dropped before the connection is given up */
+
+struct listener {
+    struct server *server;
+    struct MHD_Daemon *daemon;
+    uv_poll_t poll;
+    uv_timer_t timer;
+    int fd, epoll_fd;
+};
+
+struct server {
+    struct api *api;
+    struct listener listeners[INHERIT_LISTEN_MAX];
+    uint32_t listener_count;
+    struct connections connections;
+    size_t body_max;
+    uv_check_t check; /* runs the library once per turn after answers were made */
+    uv_idle_t idle;   /* keeps that turn from sleeping */
+    uv_timer_t expire;
+    bool is_due; /* answers were made */
+    bool is_draining, is_closed;
+    int64_t drain_deadline_ms, cut_idle_ms;
+    void (*drained)(void *arg);
+    void *drained_arg;
+    struct request *free;
+    uint32_t free_count;
+};
+
+/* ---- running the library ---- */
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct listener *listener)
+{
+    MHD_UNSIGNED_LONG_LONG timeout_ms;
+
+    if (MHD_get_timeout(listener->daemon, &timeout_ms) == MHD_YES) {
+        uv_timer_start(&listener->timer, on_timer, timeout_ms, 0);
+    } else {
+        uv_timer_stop(&listener->timer);
+    }
+}
+
+static void run(struct listener *listener)
+{
+    MHD_run(listener->daemon);
+    arm(listener);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    run(poll->data);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    run(timer->data);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle; /* only there so that the loop does not sleep while answers wait */
+}
+
+static void on_check(uv_check_t *check)
+{
+    struct server *server = check->data;
+
+    if (!server->is_due) {
+        return;
+    }
+    server->is_due = false;
+    uv_idle_stop(&server->idle);
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        run(&server->listeners[i]);
+    }
+}
+
+static void run_soon(struct server *server)
+{
+    if (!server->is_due) {
+        server->is_due = true;
+        uv_idle_start(&server->idle, on_idle);
+    }
+}
+
+/* ---- requests ---- */
+
+static struct request *request_new(struct server *server)
+{
+    struct request *request = server->free;
+
+    if (request) {
+        server->free = request->next_free;
+        server->free_count--;
+    } else {
+        request = malloc(sizeof(*request));
+        if (!request) {
+            return NULL;
+        }
+        buf_init(&request->body, server->body_max);
+        buf_init(&request->out, OUT_MAX);
+    }
+    struct buf body = request->body;
+    struct buf out = request->out;
+
+    memset(request, 0, offsetof(struct request, cmid));
+    request->cmid_len = 0;
+    request->session = (struct span){0};
+    request->offset = request->listed = 0;
+    request->response = NULL;
+    request->status = 0;
+    request->next_free = NULL;
+    request->body = body;
+    request->out = out;
+    buf_reset(&request->body);
+    buf_reset(&request->out);
+    request->server = server;
+    request->early = PROBLEM_NONE;
+    return request;
+}
+
+static void request_free(struct server *server, struct request *request)
+{
+    /* What a large body or list needed is not kept. */
+    const bool is_small = request->body.cap <= 8192 && request->out.cap <= 8192;
+
+    if (request->response) {
+        MHD_destroy_response(request->response);
+    }
+    if (is_small && server->free_count < FREE_REQUESTS_MAX) {
+        request->next_free = server->free;
+        server->free = request;
+        server->free_count++;
+        return;
+    }
+    buf_done(&request->body);
+    buf_done(&request->out);
+    free(request);
+}
+
+static void set_phase(struct request *request, enum connection_phase phase)
+{
+    if (request->connection) {
+        connection_set_phase(&request->server->connections, request->connection, phase,
+                             clock_mono_ms());
+    }
+}
+
+/* What the head alone decides; the body is then read and dropped, so that the connection stays of
+ * use. */
+static void judge_head(struct request *request, const char *method, const char *url)
+{
+    const struct route_match match = route_find(http_method_of(method), span_of(url));
+
+    request->route = match.route;
+    request->params = match.params;
+    request->allowed = match.allowed;
+    if (match.route == ROUTE_NONE) {
+        request->early = match.allowed ? PROBLEM_METHOD_NOT_ALLOWED : PROBLEM_NOT_FOUND;
+        return;
+    }
+    if (match.params.workspace.len > 0 &&
+        !workspace_name_is_valid(match.params.workspace.ptr, match.params.workspace.len)) {
+        request->early = PROBLEM_INVALID_NAME;
+    } else if (match.params.session.len > 0 &&
+               !session_name_is_valid(match.params.session.ptr, match.params.session.len)) {
+        request->early = PROBLEM_INVALID_NAME;
+    }
+    if (request->early == PROBLEM_NONE && route_takes_json(match.route)) {
+        static const char json[] = "application/json";
+        const struct span type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
+        const bool is_json =
+            type.len >= sizeof(json) - 1 && strncasecmp(type.ptr, json, sizeof(json) - 1) == 0 &&
+            (type.len == sizeof(json) - 1 || strchr("; \t", type.ptr[sizeof(json) - 1]));
+        const struct span length = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        /* The library has checked that it is a number. */
+        const unsigned long long announced = length.len > 0 ? strtoull(length.ptr, NULL, 10) : 0;
+
+        if (announced > request->server->body_max) {
+            request->early = PROBLEM_TOO_LARGE;
+        } else if (!is_json) {
+            request->early = PROBLEM_UNSUPPORTED_MEDIA_TYPE;
+        }
+        request->body_seen = 0;
+    }
+}
+
+static void take_body(struct request *request, const char *bytes, size_t len)
+{
+    request->body_seen += len;
+    if (request->early != PROBLEM_NONE || !route_takes_json(request->route)) {
+        return;
+    }
+    if (buf_append(&request->body, bytes, len) < 0) {
+        request->early = PROBLEM_TOO_LARGE;
+    }
+}
+
+static void answer_early(struct request *request)
+{
+    request_problem(request, request->early, (struct span){0});
+    if (request->early == PROBLEM_METHOD_NOT_ALLOWED) {
+        char allow[64] = "";
+
+        for (unsigned method = 0; method < HTTP_METHOD_COUNT; method++) {
+            if (request->allowed & 1U << method) {
+                strncat(allow, allow[0] ? ", " : "", sizeof(allow) - strlen(allow) - 1);
+                strncat(allow, http_method_name((enum http_method)method),
+                        sizeof(allow) - strlen(allow) - 1);
+            }
+        }
+        request_answer_header(request, MHD_HTTP_HEADER_ALLOW, allow);
+    }
+}
+
+static void handle(struct request *request)
+{
+    struct api *api = request->server->api;
+
+    switch (request->route) {
+#define ROUTE(id, method, pattern, body, handler, label)                                           \
+    case ROUTE_##id:                                                                               \
+        handler(api, request);                                                                     \
+        return;
+#include "api/routes.def"
+    case ROUTE_COUNT:
+        break;
+    }
+    request_problem(request, PROBLEM_NOT_FOUND, (struct span){0});
+}
+
+static enum MHD_Result send_answer(struct request *request)
+{
+    struct server *server = request->server;
+
+    request->stage = REQUEST_ANSWERED;
+    metrics_add_http_request(server->api->metrics, request->route, request->status, 1);
+    if (!request->response) {
+        return MHD_NO; /* out of memory: the connection is closed */
+    }
+    if (server->is_draining) {
+        request_answer_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    set_phase(request, CONNECTION_WRITING);
+    return MHD_queue_response(request->conn, request->status, request->response);
+}
+
+void server_answered(struct request *request)
+{
+    if (request->stage == REQUEST_WAITING) {
+        MHD_resume_connection(request->conn);
+        run_soon(request->server);
+    }
+}
+
+/* The request is complete. */
+static enum MHD_Result complete(struct request *request)
+{
+    request->complete_ns = clock_mono_ns();
+    request->stage = REQUEST_HANDLED;
+    set_phase(request, CONNECTION_WORKING);
+    if (request->early != PROBLEM_NONE) {
+        answer_early(request);
+        return send_answer(request);
+    }
+    handle(request);
+    if (request->response || request->status != 0) {
+        return send_answer(request);
+    }
+    request->stage = REQUEST_WAITING;
+    MHD_suspend_connection(request->conn);
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_len, void **con_cls)
+{
+    struct server *server = cls;
+    struct request *request = *con_cls;
+
+    (void)version;
+    if (!request) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+        request = request_new(server);
+        if (!request) {
+            return MHD_NO;
+        }
+        *con_cls = request;
+        request->conn = conn;
+        request->connection = info ? info->socket_context : NULL;
+        set_phase(request, CONNECTION_BODY);
+        judge_head(request, method, url);
+        if (request->early == PROBLEM_TOO_LARGE) {
+            /* Answered before the body: the library then closes the connection. */
+            request->stage = REQUEST_HANDLED;
+            answer_early(request);
+            return send_answer(request);
+        }
+        return MHD_YES;
+    }
+    switch (request->stage) {
+    case REQUEST_READING:
+        if (*upload_len > 0) {
+            take_body(request, upload, *upload_len);
+            *upload_len = 0;
+            /* Whoever sends on and on is not listened to for ever. */
+            return request->body_seen > (uint64_t)server->body_max + DROPPED_BODY_MAX ? MHD_NO
+                                                                                      : MHD_YES;
+        }
+        return complete(request);
+    case REQUEST_WAITING:
+        return send_answer(request);
+    case REQUEST_HANDLED:
+    case REQUEST_ANSWERED:
+        break;
+    }
+    *upload_len = 0;
+    return MHD_YES;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct server *server = cls;
+    struct request *request = *con_cls;
+
+    (void)conn;
+    (void)why;
+    if (request) {
+        *con_cls = NULL;
+        set_phase(request, CONNECTION_IDLE);
+        request_free(server, request);
+    }
+}
+
+static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct server *server = cls;
+    struct connection *connection = *socket_context;
+
+    switch (what) {
+    case MHD_CONNECTION_NOTIFY_STARTED: {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+        *socket_context =
+            info ? connection_create(&server->connections, (int)info->connect_fd, clock_mono_ms())
+                 : NULL;
+        return;
+    }
+    case MHD_CONNECTION_NOTIFY_CLOSED:
+        connection_destroy(&server->connections, &connection);
+        *socket_context = NULL;
+        return;
+    }
+}
+
+/* Names are taken as they stand in the path: `%2F` in one is three characters, not a slash. */
+static size_t keep_path(void *cls, struct MHD_Connection *conn, char *text)
+{
+    (void)cls;
+    (void)conn;
+    return strlen(text);
+}
+
+/* ---- deadlines and draining ---- */
+
+static void on_expire(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    const int64_t now = clock_mono_ms();
+
+    connections_expire(&server->connections, now);
+    if (!server->is_draining) {
+        return;
+    }
+    if (now >= server->cut_idle_ms) {
+        connections_cut_idle(&server->connections);
+    }
+    if ((server->connections.count == 0 || now >= server->drain_deadline_ms) && server->drained) {
+        void (*drained)(void *arg) = server->drained;
+
+        server->drained = NULL;
+        drained(server->drained_arg);
+    }
+}
+
+void server_drain(struct server *server, bool close_listeners, int64_t deadline_ms,
+                  void (*done)(void *arg), void *arg)
+{
+    if (!server->is_draining) {
+        server->is_draining = true;
+        server->cut_idle_ms = clock_mono_ms() + DRAIN_IDLE_MS;
+        for (uint32_t i = 0; i < server->listener_count; i++) {
+            MHD_quiesce_daemon(server->listeners[i].daemon);
+        }
+    }
+    if (close_listeners) {
+        for (uint32_t i = 0; i < server->listener_count; i++) {
+            if (server->listeners[i].fd >= 0) {
+                close(server->listeners[i].fd);
+                server->listeners[i].fd = -1;
+            }
+        }
+    }
+    server->drain_deadline_ms = clock_mono_ms() + deadline_ms;
+    server->drained = done;
+    server->drained_arg = arg;
+}
+
+/* ---- start and end ---- */
+
+static int start_listener(struct server *server, int fd)
+{
+    const struct settings *settings = server->api->settings;
+    struct listener *listener = &server->listeners[server->listener_count];
+    const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+
+    listener->server = server;
+    listener->fd = fd;
+    listener->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, settings->http_max_connections,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, settings->http_max_connections_per_address,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_path, server, MHD_OPTION_END);
+    if (!listener->daemon) {
+        return -EIO;
+    }
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+    if (!info || epoll_filter_add(info->epoll_fd) < 0) {
+        MHD_stop_daemon(listener->daemon);
+        return -EIO;
+    }
+    listener->epoll_fd = info->epoll_fd;
+    uv_poll_init(server->api->loop, &listener->poll, info->epoll_fd);
+    listener->poll.data = listener;
+    uv_poll_start(&listener->poll, UV_READABLE, on_readable);
+    uv_timer_init(server->api->loop, &listener->timer);
+    listener->timer.data = listener;
+    server->listener_count++;
+    return 0;
+}
+
+int server_create(struct api *api, const int *fds, uint32_t count, struct server **ret)
+{
+    const struct settings *settings = api->settings;
+    struct server *server = calloc(1, sizeof(*server));
+    int err = 0;
+
+    if (!server) {
+        return -ENOMEM;
+    }
+    server->api = api;
+    server->body_max = settings->max_text_bytes * 3 + HEAD_ALLOWANCE;
+    server->connections.limit_ms[CONNECTION_HEAD] = settings->http_header_timeout;
+    server->connections.limit_ms[CONNECTION_BODY] = settings->http_body_timeout;
+    server->connections.limit_ms[CONNECTION_IDLE] = IDLE_MS;
+    server->connections.limit_ms[CONNECTION_WRITING] = WRITING_MS;
+    uv_check_init(api->loop, &server->check);
+    server->check.data = server;
+    uv_check_start(&server->check, on_check);
+    uv_idle_init(api->loop, &server->idle);
+    uv_timer_init(api->loop, &server->expire);
+    server->expire.data = server;
+    uv_timer_start(&server->expire, on_expire, EXPIRE_EVERY_MS, EXPIRE_EVERY_MS);
+    for (uint32_t i = 0; i < count && err == 0; i++) {
+        err = start_listener(server, fds[i]);
+    }
+    *ret = server; /* also when a listener failed: server_close ends what was begun */
+    return err;
+}
+
+void server_close(struct server *server)
+{
+    if (!server || server->is_closed) {
+        return;
+    }
+    server->is_closed = true;
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        struct listener *listener = &server->listeners[i];
+
+        epoll_filter_remove(listener->epoll_fd);
+        uv_close((uv_handle_t *)&listener->poll, NULL);
+        uv_close((uv_handle_t *)&listener->timer, NULL);
+        MHD_stop_daemon(listener->daemon);
+    }
+    uv_close((uv_handle_t *)&server->check, NULL);
+    uv_close((uv_handle_t *)&server->idle, NULL);
+    uv_close((uv_handle_t *)&server->expire, NULL);
+}
+
+void server_destroy(struct server **server_ptr)
+{
+    struct server *server = *server_ptr;
+
+    if (!server) {
+        return;
+    }
+    *server_ptr = NULL;
+    while (server->free) {
+        struct request *request = server->free;
+
+        server->free = request->next_free;
+        buf_done(&request->body);
+        buf_done(&request->out);
+        free(request);
+    }
+    free(server);
+}
+
+struct api *server_api(const struct server *server)
+{
+    return server->api;
+}
+
+uint32_t server_connection_count(const struct server *server)
+{
+    return server->connections.count;
+}

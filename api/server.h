@@ -1,0 +1,30 @@
+/* The HTTP server: libmicrohttpd on the libuv loop. Takes requests in, hands each to its route's
+ * handler when it is complete, suspends it while the handler waits, sends the answer. Holds no
+ * decisions about entries. Contract §7, "The server". */
+#ifndef API_SERVER_H
+#define API_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct api;
+struct request;
+struct server;
+
+/* `fds`: listening sockets, inherited; owned by the server from here on. 0 or -errno. */
+int server_create(struct api *api, const int *fds, uint32_t count, struct server **ret);
+/* request.c: the request's answer stands in it. */
+void server_answered(struct request *request);
+struct api *server_api(const struct server *server);
+/* No connection is accepted any more (`close_listeners`: the sockets are closed too, so that
+ * another can bind); answers say `Connection: close`; idle connections are cut after a moment;
+ * `done` runs once nothing is left, or at the deadline. */
+void server_drain(struct server *server, bool close_listeners, int64_t deadline_ms,
+                  void (*done)(void *arg), void *arg);
+/* Stops the library; its handles close in the loop's next turns. NULL is fine. */
+void server_close(struct server *server);
+/* Frees; after the loop has ended. */
+void server_destroy(struct server **server);
+uint32_t server_connection_count(const struct server *server);
+
+#endif
