@@ -99,8 +99,9 @@ static enum problem_id parse(const struct accept_source *source, struct accept_f
     if (is_too_deep(source->body)) {
         return PROBLEM_JSON_TOO_DEEP;
     }
-    form->root = json_loadb(source->body.ptr, source->body.len,
-                            JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    form->root =
+        json_loadb(source->body.ptr, source->body.len,
+                   JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
     if (!form->root) {
         snprintf(form->detail, sizeof(form->detail), "%s (at byte %d)", error.text, error.position);
         return json_problem(&error);
@@ -326,37 +327,62 @@ static enum problem_id read_members(const struct accept_source *source, struct a
 
 /* ---- digest ---- */
 
-static int hash_canonical(const char *bytes, size_t len, void *state)
+static void hash_part(crypto_generichash_state *state, char tag, struct span part)
 {
-    return crypto_generichash_update(state, (const unsigned char *)bytes, len);
+    char head[32];
+    const int len = snprintf(head, sizeof(head), "%c%zu:", tag, part.len);
+
+    (void)crypto_generichash_update(state, (const unsigned char *)head, (unsigned long long)len);
+    (void)crypto_generichash_update(state, (const unsigned char *)part.ptr, part.len);
 }
 
-/* Over everything that was accepted but the clientMessageID, in one order and one spelling: a
- * client may write the same message anew. Stored for as long as the clientMessageID is remembered:
- * a change here turns repeats into 422. */
-static enum problem_id make_digest(struct accept_form *form)
+/* JSON without the blanks between its tokens. Numbers and strings stay as they were spelt: no
+ * number is too large. */
+static void hash_json(crypto_generichash_state *state, char tag, struct span json)
 {
+    bool in_string = false;
+    size_t from = 0;
+
+    hash_part(state, tag, (struct span){"", 0});
+    for (size_t i = 0; i < json.len; i++) {
+        const char c = json.ptr[i];
+
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+            (void)crypto_generichash_update(state, (const unsigned char *)json.ptr + from,
+                                            i - from);
+            from = i + 1;
+        }
+    }
+    (void)crypto_generichash_update(state, (const unsigned char *)json.ptr + from, json.len - from);
+}
+
+/* Over everything that was accepted but the clientMessageID. Stored for as long as that is
+ * remembered: a change here turns repeats into 422. */
+static void make_digest(struct accept_form *form)
+{
+    const struct entry_body *body = &form->body;
     unsigned char hash[ACCEPT_DIGEST_LEN / 2];
     crypto_generichash_state state;
 
-    json_object_del(form->root, "dependsOn"); /* empty by now */
-    if (!json_object_get(form->root, "kind")) {
-        json_object_set_new(form->root, "kind", json_string(KIND_PROMPT));
-    }
-    json_t *id = json_incref(json_object_get(form->root, "clientMessageID"));
-
-    json_object_del(form->root, "clientMessageID");
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    const int err =
-        json_dump_callback(form->root, hash_canonical, &state, JSON_SORT_KEYS | JSON_COMPACT);
-
-    (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    if (id) {
-        json_object_set_new(form->root, "clientMessageID",
-                            id); /* keeps the text alive that `body` points into */
+    hash_part(&state, 'k', body->kind);
+    hash_part(&state, 'u', body->user_id);
+    if (body->has_text) {
+        hash_part(&state, 't', body->text);
     }
+    if (body->model.len > 0) {
+        hash_json(&state, 'm', body->model);
+    }
+    if (body->payload.len > 0) {
+        hash_json(&state, 'p', body->payload);
+    }
+    (void)crypto_generichash_final(&state, hash, sizeof(hash));
     (void)sodium_bin2hex(form->digest, sizeof(form->digest), hash, sizeof(hash));
-    return err == 0 ? PROBLEM_NONE : PROBLEM_INTERNAL;
 }
 
 enum problem_id accept_form_read(const struct accept_source *source, struct accept_form *ret)
@@ -366,7 +392,9 @@ enum problem_id accept_form_read(const struct accept_source *source, struct acce
 
     problem = problem != PROBLEM_NONE ? problem : check_names(ret);
     problem = problem != PROBLEM_NONE ? problem : read_members(source, ret);
-    problem = problem != PROBLEM_NONE ? problem : make_digest(ret);
+    if (problem == PROBLEM_NONE) {
+        make_digest(ret);
+    }
     ret->body.traceparent = source->traceparent;
     return problem;
 }
@@ -400,9 +428,8 @@ int accept_form_payload_text(const struct accept_form *form, struct span path, c
         *ret = (struct span){json_string_value(at), json_string_length(at)};
         return 0;
     }
-    if (json_is_integer(at)) {
-        snprintf(room, 64, "%" JSON_INTEGER_FORMAT, json_integer_value(at));
-    } else if (json_is_real(at)) {
+    if (json_is_real(at)) {
+        /* Integers were read as such, too. */
         snprintf(room, 64, "%.17g", json_real_value(at));
     } else if (json_is_boolean(at)) {
         snprintf(room, 64, "%s", json_is_true(at) ? "true" : "false");

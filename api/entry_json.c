@@ -2,6 +2,8 @@
  * stand as they were sent. */
 #include "api/entry_json.h"
 
+#include <jansson.h>
+
 #include "api/json_out.h"
 
 static void write_error(const struct entry *entry, struct buf *out)
@@ -16,7 +18,7 @@ static void write_error(const struct entry *entry, struct buf *out)
     json_comma(out);
 }
 
-/* A result of the target's, if it is JSON; anything else as a string. */
+/* JSON text; what is none (somebody else wrote to the store) stands as a string. */
 static void write_conflict(const struct entry *entry, struct buf *out)
 {
     const struct span current = entry->conflict_current;
@@ -24,15 +26,15 @@ static void write_conflict(const struct entry *entry, struct buf *out)
     if (current.len == 0) {
         return;
     }
-    if (current.ptr[0] == '{' || current.ptr[0] == '[' ||
-        (current.ptr[0] >= '0' && current.ptr[0] <= '9')) {
+    json_t *value =
+        json_loadb(current.ptr, current.len, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+
+    if (value) {
         json_member_raw(out, "conflictCurrent", current);
-    } else if (current.len >= 2 && current.ptr[0] == '"' && current.ptr[current.len - 1] == '"') {
-        json_member_raw(out, "conflictCurrent",
-                        current); /* a JSON string, or an ETag, which is written like one */
     } else {
         json_member_text(out, "conflictCurrent", current);
     }
+    json_decref(value);
 }
 
 static bool is_waiting(enum entry_status status)

@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +71,15 @@ static void describe(struct delivery *delivery, const struct transfer_result *re
 static void keep_conflict(struct delivery *delivery, const struct transfer_result *result,
                           const struct problem_body *problem)
 {
-    const char *current = problem->current[0] ? problem->current : result->etag;
+    if (problem->current[0]) {
+        delivery->verdict.conflict_current = strdup(problem->current);
+    } else if (result->etag) {
+        json_t *etag =
+            json_string(result->etag); /* NULL if it is no UTF-8: then nothing is known */
 
-    delivery->verdict.conflict_current = current ? strdup(current) : NULL;
+        delivery->verdict.conflict_current = json_dumps(etag, JSON_ENCODE_ANY);
+        json_decref(etag);
+    }
 }
 
 static void on_answer(const struct transfer_result *result, void *arg)

@@ -56,6 +56,11 @@ static const json_t *payload_member(struct values *values, struct span path)
     if (!values->has_read) {
         values->has_read = true;
         values->payload = json_loadb(raw.ptr, raw.len, JSON_DECODE_ANY, NULL);
+        if (!values->payload) {
+            /* An integer that no C type holds stands somewhere in it. */
+            values->payload =
+                json_loadb(raw.ptr, raw.len, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+        }
     }
     at = values->payload;
     while (at && path.len > 0) {

@@ -585,7 +585,7 @@ class SystemTest(unittest.TestCase):
         self.addCleanup(target.stop)
         return target
 
-    def daemon(self, target=None, start=True, environment=None, **settings):
+    def daemon(self, target=None, /, start=True, environment=None, **settings):
         """An outboxd that delivers to `target`. Kinds: `note` (idempotent), `pay` (verified look-up), `fire` (neither)."""
         settings.setdefault('kinds', KINDS)
         if target is not None:
