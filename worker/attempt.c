@@ -16,6 +16,7 @@
 #include "worker/transfer.h"
 #include "worker/worker.h"
 
+#define TOO_LATE_MS   100
 #define BEAT_FRESH_MS 5000 /* contract §8: the counter was acknowledged less than this ago */
 
 /* The store's clock now, as far as we can tell: its time at the claim and what passed since. */
@@ -175,7 +176,7 @@ static void on_owner(enum store_result result, bool yes, void *arg)
         return;
     }
     if (!lock_outlasts(delivery, delivery->kind->timeout_ms)) {
-        record_release(delivery, 0);
+        record_release(delivery, TOO_LATE_MS); /* a delay, so that a tight lock_ttl spins nothing */
         return;
     }
     send_now(delivery);
@@ -264,8 +265,13 @@ static bool is_in(const struct status_list *list, int status)
 static int64_t settle_left_ms(const struct delivery *delivery)
 {
     const struct entry *entry = delivery->entry;
-    const int64_t ended =
-        entry->last_end_at_ms > 0 ? entry->last_end_at_ms : entry->last_attempt_at_ms;
+    int64_t ended = entry->last_end_at_ms;
+
+    if (ended == 0) {
+        /* A claim for sending has moved lastAttemptAt already: that is not the earlier attempt. */
+        ended = delivery->status == STATUS_DELIVERING ? entry->first_claim_at_ms
+                                                      : entry->last_attempt_at_ms;
+    }
 
     /* The question was asked when the look-up was sent, not when its answer came. */
     const int64_t asked_ms =

@@ -18,16 +18,19 @@
 #define READ_EVERY_MS  1000 /* every partition, whatever hints say */
 #define RETRY_AFTER_MS 100  /* when the store did not answer */
 #define BATCH_MIN      4    /* of a mere look: all partitions together then reserve little */
-#define BATCH_MAX      32   /* where more was found */
-#define PER_WORKSPACE  8    /* "a few sessions of each due workspace in turn" */
+#define BATCH_MAX      64   /* where more was found */
+#define PER_WORKSPACE  8 /* "a few sessions of each due workspace in turn"; more while few are due \
+                          */
 #define QUOTAS_MAX     128
 #define NEVER          INT64_MAX
 
 struct partition {
     struct scheduler *scheduler;
-    int64_t due_ms;       /* monotonic: when to read it next */
-    int64_t sent_boot_ms; /* when the outstanding claim was sent: locks count from before that */
-    uint32_t reserved, batch;
+    int64_t due_ms;        /* monotonic: when to read it next */
+    int64_t not_before_ms; /* after a failure: no earlier than that, whatever is due */
+    int64_t sent_boot_ms;  /* when the outstanding claim was sent: locks count from before that */
+    uint32_t reserved, batch, per_workspace;
+    uint32_t at_limit; /* workspaces that were told to wait because of what they hold already */
     bool is_claiming;
     bool is_marked_again; /* while a claim was outstanding */
     bool is_held;
@@ -46,6 +49,12 @@ struct scheduler {
 };
 
 static void run(struct scheduler *scheduler);
+
+static int64_t ready_ms(const struct partition *partition)
+{
+    return partition->due_ms > partition->not_before_ms ? partition->due_ms
+                                                        : partition->not_before_ms;
+}
 
 static uint32_t capacity(const struct scheduler *scheduler)
 {
@@ -71,8 +80,8 @@ static void arm(struct scheduler *scheduler)
     for (uint32_t p = 0; p < PARTITION_COUNT; p++) {
         const struct partition *partition = &scheduler->partitions[p];
 
-        if (!partition->is_claiming && !partition->is_held && partition->due_ms < earliest) {
-            earliest = partition->due_ms;
+        if (!partition->is_claiming && !partition->is_held && ready_ms(partition) < earliest) {
+            earliest = ready_ms(partition);
         }
     }
     if (earliest == NEVER || scheduler->is_stopped) {
@@ -94,6 +103,23 @@ static void note_due(struct partition *partition, int64_t at_ms)
     }
 }
 
+/* How much to ask for next time. Where a claim's room was not used up although more is due, few
+ * workspaces share it: each may take more in one turn. */
+static void adapt(struct partition *partition, const struct claim_answer *answer, uint32_t asked)
+{
+    if (!answer->has_more) {
+        partition->batch = BATCH_MIN;
+        partition->per_workspace = PER_WORKSPACE;
+        return;
+    }
+    partition->batch = BATCH_MAX;
+    if (answer->count < asked && partition->per_workspace < BATCH_MAX) {
+        partition->per_workspace *= 2;
+    } else if (answer->count >= asked && partition->per_workspace > PER_WORKSPACE) {
+        partition->per_workspace /= 2;
+    }
+}
+
 static void on_claimed(enum store_result result, const struct claim_answer *answer, void *arg)
 {
     struct partition *partition = arg;
@@ -104,21 +130,29 @@ static void on_claimed(enum store_result result, const struct claim_answer *answ
 
     partition->is_claiming = false;
     scheduler->outstanding--;
-    scheduler->reserved -= partition->reserved;
+    const uint32_t asked = partition->reserved;
+
+    scheduler->reserved -= asked;
     partition->reserved = 0;
     if (result != STORE_OK) {
-        partition->due_ms = now + RETRY_AFTER_MS;
+        note_due(partition, now);
+        partition->not_before_ms = now + RETRY_AFTER_MS;
+        if (result != STORE_AWAY) {
+            /* It may have happened all the same (NOT_DURABLE, ERROR half-way): what it locked is
+             * given back. */
+            reconcile_partition(worker->reconcile, number);
+        }
     } else {
         for (size_t i = 0; i < answer->count; i++) {
             delivery_take(worker, &answer->claims[i], partition->sent_boot_ms);
         }
-        partition->due_ms = now + READ_EVERY_MS;
+        note_due(partition, now + READ_EVERY_MS);
         if (answer->next_due_ms >= 0) {
             note_due(partition, now + answer->next_due_ms);
         }
-        partition->batch = answer->has_more ? BATCH_MAX : BATCH_MIN;
+        adapt(partition, answer, asked);
         if (answer->has_more || partition->is_marked_again) {
-            partition->due_ms = now;
+            note_due(partition, now);
         }
         metrics_loop_ran(worker->metrics, LABEL_LOOP_CLAIM, clock_wall_ms());
         if (!partition->has_answered) {
@@ -134,6 +168,19 @@ static void on_claimed(enum store_result result, const struct claim_answer *answ
     worker_check_drained(worker);
 }
 
+/* Workspaces of a partition that may not take one more session for now. */
+static uint32_t count_at_limit(const struct scheduler *scheduler, uint32_t number, uint32_t free)
+{
+    struct held_workspace used[QUOTAS_MAX];
+    const uint32_t count = held_workspaces_of(scheduler->worker->held, number, used, QUOTAS_MAX);
+    uint32_t at_limit = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        at_limit += quota_for(used[i].count, free) == 0;
+    }
+    return at_limit;
+}
+
 static void claim(struct scheduler *scheduler, uint32_t number, uint32_t free)
 {
     struct worker *worker = scheduler->worker;
@@ -143,7 +190,9 @@ static void claim(struct scheduler *scheduler, uint32_t number, uint32_t free)
     const uint32_t count = held_workspaces_of(worker->held, number, used, QUOTAS_MAX);
     const uint32_t max = free < partition->batch ? free : partition->batch;
 
+    partition->at_limit = 0;
     for (uint32_t i = 0; i < count; i++) {
+        partition->at_limit += quota_for(used[i].count, free) == 0;
         quotas[i] =
             (struct claim_quota){.workspace = used[i].name, .max = quota_for(used[i].count, free)};
     }
@@ -152,12 +201,13 @@ static void claim(struct scheduler *scheduler, uint32_t number, uint32_t free)
         .partition = number,
         .token = worker_next_token(worker),
         .max = max,
-        .max_per_workspace = fresh < PER_WORKSPACE ? fresh : PER_WORKSPACE,
+        .max_per_workspace = fresh < partition->per_workspace ? fresh : partition->per_workspace,
         .quotas = quotas,
         .quota_count = count,
     };
 
     partition->is_claiming = true;
+    partition->due_ms = NEVER; /* what is noted from here on is kept beside the answer */
     partition->sent_boot_ms = clock_boot_ms();
     partition->reserved = max;
     scheduler->outstanding++;
@@ -181,7 +231,7 @@ static void run(struct scheduler *scheduler)
         const uint32_t number = (first + i) % PARTITION_COUNT;
         const struct partition *partition = &scheduler->partitions[number];
 
-        if (partition->is_claiming || partition->is_held || partition->due_ms > now) {
+        if (partition->is_claiming || partition->is_held || ready_ms(partition) > now) {
             continue;
         }
         const uint32_t free = capacity(scheduler);
@@ -209,6 +259,7 @@ int scheduler_create(struct worker *worker, struct scheduler **ret)
         scheduler->partitions[p].scheduler = scheduler;
         scheduler->partitions[p].due_ms = NEVER;
         scheduler->partitions[p].batch = BATCH_MIN;
+        scheduler->partitions[p].per_workspace = PER_WORKSPACE;
     }
     uv_timer_init(worker->loop, &scheduler->timer);
     scheduler->timer.data = scheduler;
@@ -272,7 +323,22 @@ void scheduler_mark_all(struct scheduler *scheduler)
 
 void scheduler_place_freed(struct scheduler *scheduler)
 {
-    if (scheduler->is_starved) {
+    bool is_wanted = scheduler->is_starved;
+
+    if (scheduler->is_stopped) {
+        return;
+    }
+    /* Work that waited for a workspace's own limit is in no claim's answer: it is asked for now. */
+    for (uint32_t p = 0; p < PARTITION_COUNT; p++) {
+        struct partition *partition = &scheduler->partitions[p];
+
+        if (partition->at_limit > 0 && !partition->is_claiming &&
+            count_at_limit(scheduler, p, capacity(scheduler)) < partition->at_limit) {
+            note_due(partition, clock_mono_ms());
+            is_wanted = true;
+        }
+    }
+    if (is_wanted) {
         run(scheduler);
     }
 }
@@ -303,7 +369,7 @@ void scheduler_unhold(struct scheduler *scheduler, uint32_t number)
     struct partition *partition = &scheduler->partitions[number];
 
     partition->is_held = false;
-    partition->due_ms = clock_mono_ms();
+    note_due(partition, clock_mono_ms());
     run(scheduler);
 }
 

@@ -24,7 +24,7 @@ void scheduler_mark(struct scheduler *scheduler, uint32_t partition);
 void scheduler_mark_later(struct scheduler *scheduler, uint32_t partition, int64_t delay_ms);
 /* All partitions are to be read. */
 void scheduler_mark_all(struct scheduler *scheduler);
-/* A place became free. */
+/* A place became free: work that waited for room, or for its workspace's share, is asked for. */
 void scheduler_place_freed(struct scheduler *scheduler);
 /* Whether a session of this workspace may go on to its next entry in its place: not while others
  * wait for one. */

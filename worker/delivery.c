@@ -9,7 +9,10 @@
 #include "common/base/log.h"
 #include "worker/claim.h"
 #include "worker/held.h"
+#include "worker/reconcile.h"
 #include "worker/worker.h"
+
+#define STILL_HELD_MS 250
 
 static struct span workspace_of(const struct delivery *delivery)
 {
@@ -108,16 +111,21 @@ void delivery_end(struct delivery *delivery)
     scheduler_place_freed(worker->scheduler);
 }
 
-/* Gives back what can't be taken over; nobody waits for the answer: reconciliation finds what stays
- * locked. */
+/* Gives back what can't be taken over. A call that failed on a living connection is made good by
+ * reconciliation; one that was cut, by that after the reconnect. */
 static void on_given_back(enum store_result result, bool yes, void *arg)
 {
-    (void)result;
+    struct worker *worker = arg;
+
     (void)yes;
-    (void)arg;
+    worker->giving_back--;
+    if (result != STORE_OK && !worker->is_draining && store_is_up(worker->store)) {
+        reconcile_start(worker->reconcile);
+    }
+    worker_check_drained(worker);
 }
 
-static void give_back(struct worker *worker, const struct claim *claim)
+static void give_back(struct worker *worker, const struct claim *claim, int64_t delay_ms)
 {
     const struct claim_ref ref = {
         .workspace = claim->workspace,
@@ -128,24 +136,34 @@ static void give_back(struct worker *worker, const struct claim *claim)
         .status = claim->entry.status,
     };
 
-    store_release(worker->store, &ref, 0, on_given_back, NULL);
+    worker->giving_back++;
+    store_release(worker->store, &ref, delay_ms, on_given_back, worker);
 }
 
 void delivery_take(struct worker *worker, const struct claim *claim, int64_t sent_boot_ms)
 {
     struct delivery *delivery = held_find(worker->held, claim->workspace, claim->entry.session);
 
+    if (delivery && strcmp(delivery->token.text, claim->token.text) == 0) {
+        return; /* the same answer told twice */
+    }
     if (delivery) {
-        return; /* the same answer told twice; a session that we hold can't be claimed again */
+        /* Its outcome was applied, but that answer was lost with a connection: it is still to be
+         * asked for again. Until then the session has no room for a second claim. */
+        give_back(worker, claim, STILL_HELD_MS);
+        scheduler_mark_later(worker->scheduler,
+                             partition_of(claim->workspace.ptr, claim->workspace.len),
+                             STILL_HELD_MS);
+        return;
     }
     if (worker->is_draining || claim->workspace.len >= sizeof(delivery->workspace) ||
         claim->entry.session.len >= sizeof(delivery->session)) {
-        give_back(worker, claim);
+        give_back(worker, claim, 0);
         return;
     }
     delivery = calloc(1, sizeof(*delivery));
     if (!delivery) {
-        give_back(worker, claim);
+        give_back(worker, claim, 0);
         return;
     }
     delivery->worker = worker;
@@ -157,7 +175,7 @@ void delivery_take(struct worker *worker, const struct claim *claim, int64_t sen
     http_request_text_init(&delivery->text);
     if (held_insert(worker->held, workspace_of(delivery), session_of(delivery), delivery) < 0) {
         free(delivery);
-        give_back(worker, claim);
+        give_back(worker, claim, 0);
         return;
     }
     metrics_set(worker->metrics, METRIC_locks_held, 0, held_count(worker->held));
@@ -169,7 +187,7 @@ void delivery_take(struct worker *worker, const struct claim *claim, int64_t sen
 void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t sent_boot_ms)
 {
     if (!load(delivery, next, sent_boot_ms)) {
-        give_back(delivery->worker, next);
+        give_back(delivery->worker, next, 0);
         delivery_end(delivery);
         return;
     }
@@ -193,6 +211,76 @@ static void decide_without_lookup(struct delivery *delivery)
     record_outcome(delivery);
 }
 
+/* The kind was idempotent when the entry was accepted, so that an earlier request may have been
+ * left without an answer; now it is not, and can't be looked up either. */
+static bool is_unknown_by_change(const struct delivery *delivery)
+{
+    const struct kind *kind = delivery->kind;
+    const uint32_t requests = delivery->sends - (delivery->mode == CLAIM_SEND ? 1 : 0);
+    const struct span flags = delivery->entry->flags;
+
+    return requests > 0 && !kind->is_idempotent && !kind->verify.url &&
+           kind->on_ambiguous == ON_AMBIGUOUS_ERROR && flags.len > 0 &&
+           memchr(flags.ptr, ENTRY_FLAG_IDEMPOTENT, flags.len);
+}
+
+static void fail_unknown(struct delivery *delivery)
+{
+    record_failed(delivery, CODE_OUTCOME_UNKNOWN,
+                  "its kind is no longer idempotent, an earlier request may have arrived, and the "
+                  "kind declares no look-up (verify)");
+}
+
+/* The flags of acceptance said that it may go at once; the configuration of now has the last word.
+ */
+static void begin_claimed_send(struct delivery *delivery)
+{
+    const struct kind *kind = delivery->kind;
+
+    if (!kind->is_idempotent && kind->verify.url && delivery->sends > 1) {
+        attempt_look_up(delivery);
+    } else if (is_unknown_by_change(delivery)) {
+        fail_unknown(delivery);
+    } else {
+        attempt_request(delivery);
+    }
+}
+
+static void begin_verify(struct delivery *delivery)
+{
+    const struct kind *kind = delivery->kind;
+    const bool was_refused =
+        delivery->status == STATUS_PENDING; /* definitely, by every earlier attempt */
+
+    if (!kind->is_idempotent && kind->verify.url) {
+        attempt_look_up(delivery);
+    } else if (was_refused && is_unknown_by_change(delivery)) {
+        fail_unknown(delivery);
+    } else if (kind->is_idempotent || was_refused) {
+        attempt_begin_send(delivery);
+    } else {
+        decide_without_lookup(delivery);
+    }
+}
+
+/* Left by an executor that can ask about its previous attempt; this one can't: its outcome is
+ * unknown. */
+static void begin_poll(struct delivery *delivery)
+{
+    const struct kind *kind = delivery->kind;
+    enum outcome outcome = OUTCOME_UNKNOWN;
+
+    if (kind->is_idempotent || (!kind->verify.url && kind->on_ambiguous == ON_AMBIGUOUS_RETRY)) {
+        outcome = OUTCOME_RETRY;
+    } else if (kind->verify.url) {
+        outcome = OUTCOME_AMBIGUOUS;
+    }
+    delivery->verdict = (struct verdict){.outcome = outcome, .retry_after_ms = -1};
+    snprintf(delivery->verdict.message, sizeof(delivery->verdict.message),
+             "the executor of its previous attempt is no longer configured");
+    record_outcome(delivery);
+}
+
 void delivery_begin(struct delivery *delivery)
 {
     const struct kind *kind = delivery->kind;
@@ -212,26 +300,13 @@ void delivery_begin(struct delivery *delivery)
     }
     switch (delivery->mode) {
     case CLAIM_SEND:
-        /* The flags of acceptance said that it may go at once; the configuration of now has the
-         * last word. */
-        if (!kind->is_idempotent && kind->verify.url && delivery->sends > 1) {
-            attempt_look_up(delivery);
-        } else {
-            attempt_request(delivery);
-        }
+        begin_claimed_send(delivery);
         return;
     case CLAIM_POLL:
+        begin_poll(delivery);
+        return;
     case CLAIM_VERIFY:
-        break;
-    }
-    const bool was_refused =
-        delivery->status == STATUS_PENDING; /* definitely, by every earlier attempt */
-
-    if (!kind->is_idempotent && kind->verify.url) {
-        attempt_look_up(delivery);
-    } else if (kind->is_idempotent || was_refused) {
-        attempt_begin_send(delivery);
-    } else {
-        decide_without_lookup(delivery);
+        begin_verify(delivery);
+        return;
     }
 }

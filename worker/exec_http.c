@@ -295,6 +295,16 @@ static int build_headers(const struct kind *kind, const struct entry *entry, uin
     return err == 0 ? add_header(text, "Content-Type", span_of(kind->content_type)) : err;
 }
 
+/* The target's credentials are for the target: a kind whose URL names another place gets none. */
+static void give_credentials(const char *template, const struct target *target,
+                             struct transfer_request *ret)
+{
+    if (!is_absolute(template)) {
+        ret->username = target->username;
+        ret->password = target->password;
+    }
+}
+
 int exec_http_build(const struct kind *kind, const struct target *target, struct span workspace,
                     const struct entry *entry, uint32_t attempt, struct http_request_text *text,
                     struct transfer_request *ret)
@@ -314,11 +324,10 @@ int exec_http_build(const struct kind *kind, const struct target *target, struct
         .method = kind->method,
         .url = text->url.bytes,
         .body = {text->body.bytes, text->body.len},
-        .username = target->username,
-        .password = target->password,
         .timeout_ms = kind->timeout_ms,
     };
     list_headers(text, ret);
+    give_credentials(kind->url ? kind->url : "/", target, ret);
     return 0;
 }
 
@@ -334,9 +343,8 @@ int exec_http_build_lookup(const struct kind *kind, const struct target *target,
     *ret = (struct transfer_request){
         .method = kind->verify.method ? kind->verify.method : "GET",
         .url = text->url.bytes,
-        .username = target->username,
-        .password = target->password,
         .timeout_ms = timeout_ms,
     };
+    give_credentials(kind->verify.url, target, ret);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/core/keys.h"
 #include "worker/claim.h"
+#include "worker/delivery.h"
 #include "worker/held.h"
 #include "worker/worker.h"
 
@@ -55,7 +56,9 @@ static void judge(struct worker *worker, const struct reconcile *reconcile,
                       NULL);
         return;
     }
-    if (held_find(worker->held, held->workspace, held->session)) {
+    const struct delivery *delivery = held_find(worker->held, held->workspace, held->session);
+
+    if (delivery && span_equal(span_of(delivery->token.text), held->token)) {
         return;
     }
     struct claim_ref ref = {.workspace = held->workspace, .session = held->session};
@@ -102,17 +105,22 @@ static void look(struct one *one)
     store_held(worker->store, partition, span_of(reconcile->prefix.text), on_held, one);
 }
 
+void reconcile_partition(struct reconcile *reconcile, uint32_t partition)
+{
+    struct one *one = &reconcile->partitions[partition];
+
+    if (one->look == LOOK_RUNNING) {
+        one->is_wanted_again = true;
+        return;
+    }
+    one->look = LOOK_WANTED;
+    look(one);
+}
+
 void reconcile_start(struct reconcile *reconcile)
 {
     for (uint32_t p = 0; p < PARTITION_COUNT; p++) {
-        struct one *one = &reconcile->partitions[p];
-
-        if (one->look == LOOK_RUNNING) {
-            one->is_wanted_again = true;
-            continue;
-        }
-        one->look = LOOK_WANTED;
-        look(one);
+        reconcile_partition(reconcile, p);
     }
 }
 

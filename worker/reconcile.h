@@ -14,6 +14,8 @@ int reconcile_create(struct worker *worker, struct reconcile **ret);
 void reconcile_destroy(struct reconcile **reconcile);
 /* Looks at all partitions (again). Each is claimed from only once it was looked at. */
 void reconcile_start(struct reconcile *reconcile);
+/* Looks at one partition: a claim there may have locked what its answer did not name. */
+void reconcile_partition(struct reconcile *reconcile, uint32_t partition);
 /* Tries again where the store did not answer; called now and then. */
 void reconcile_retry(struct reconcile *reconcile);
 /* The scheduler: a claim's answer came, so that its partition can be looked at now if it waits for
