@@ -1,0 +1,296 @@
+/* From arguments to one API call, and from its answer to what is printed and the exit code. The
+ * table at the end is the list of commands. */
+#include "api/ctl/commands.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/ctl/answers.h"
+#include "api/ctl/exit_code.h"
+#include "api/ctl/http_client.h"
+#include "api/ctl/options.h"
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/core/keys.h"
+
+#define PATH_LEN_MAX ((size_t)16 * 1024)
+#define BODY_MAX     ((size_t)64 * 1024 * 1024)
+#define ID_MAX       1024
+
+struct call {
+    const char *method;
+    struct buf path, body;
+};
+
+/* ---- the call ---- */
+
+static bool is_workspace(const char *name)
+{
+    if (workspace_name_is_valid(name, strlen(name))) {
+        return true;
+    }
+    options_complain("\"%s\" is no workspace: 1 to 64 of A-Z a-z 0-9 . _ : ~ %% -", name);
+    return false;
+}
+
+static bool is_session(const char *name)
+{
+    if (session_name_is_valid(name, strlen(name))) {
+        return true;
+    }
+    options_complain("\"%s\" is no session: 1 to 128 of A-Z a-z 0-9 . _ : ~ %% -", name);
+    return false;
+}
+
+static int session_path(const struct options *options, struct call *call)
+{
+    if (!is_workspace(options->arguments[1]) || !is_session(options->arguments[2])) {
+        return EXIT_CODE_USAGE;
+    }
+    buf_appendf(&call->path, "/v1/workspaces/%s/sessions/%s/entries", options->arguments[1],
+                options->arguments[2]);
+    return EXIT_CODE_OK;
+}
+
+static int entry_path(const struct options *options, const char *behind, struct call *call)
+{
+    const char *id = options->arguments[2];
+    char encoded[3 * ID_MAX + 1];
+
+    if (!is_workspace(options->arguments[1])) {
+        return EXIT_CODE_USAGE;
+    }
+    if (id[0] == '\0' || percent_encode(id, strlen(id), encoded, sizeof(encoded)) < 0) {
+        options_complain("\"%s\" is no entry ID", id);
+        return EXIT_CODE_USAGE;
+    }
+    buf_appendf(&call->path, "/v1/workspaces/%s/entries/%s%s", options->arguments[1], encoded,
+                behind);
+    return EXIT_CODE_OK;
+}
+
+static int make_list(const struct options *options, struct call *call)
+{
+    call->method = "GET";
+    return session_path(options, call);
+}
+
+static int make_show(const struct options *options, struct call *call)
+{
+    call->method = "GET";
+    return entry_path(options, "", call);
+}
+
+static int make_retry(const struct options *options, struct call *call)
+{
+    call->method = "POST";
+    return entry_path(options, "/retry", call);
+}
+
+static int make_remove(const struct options *options, struct call *call)
+{
+    call->method = "DELETE";
+    return entry_path(options, "", call);
+}
+
+/* `name` and its JSON, with whatever separates it from what stands before. */
+static void add_member(struct buf *body, const char *name, const char *json)
+{
+    buf_appendf(body, "%s\"%s\":%s", body->len == 0 ? "{" : ",", name, json);
+}
+
+static bool add_text(struct buf *body, const char *name, const char *text)
+{
+    json_t *string = json_string(text); /* NULL unless it is UTF-8 */
+    AUTO_FREE char *json = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+
+    json_decref(string);
+    if (!json) {
+        options_complain("%s must be UTF-8", name);
+        return false;
+    }
+    add_member(body, name, json);
+    return true;
+}
+
+/* The payload goes out as it was given: only checked, never written anew. */
+static bool add_payload(struct buf *body, const char *payload)
+{
+    json_error_t error;
+    json_t *value = json_loads(payload, JSON_DECODE_ANY, &error);
+
+    if (!value) {
+        options_complain("--payload is no JSON: %s", error.text);
+        return false;
+    }
+    json_decref(value);
+    add_member(body, "payload", payload);
+    return true;
+}
+
+static int make_send(const struct options *options, struct call *call)
+{
+    const char *text = options->argument_count > 3 ? options->arguments[3] : NULL;
+    const int result = session_path(options, call);
+
+    if (result != EXIT_CODE_OK) {
+        return result;
+    }
+    if (!text && !options->payload) {
+        options_complain("send needs a TEXT, or --kind and --payload");
+        return EXIT_CODE_USAGE;
+    }
+    if (options->payload && !options->kind) {
+        options_complain("--payload needs --kind");
+        return EXIT_CODE_USAGE;
+    }
+    call->method = "POST";
+    if ((options->client_message_id &&
+         !add_text(&call->body, "clientMessageID", options->client_message_id)) ||
+        (options->kind && !add_text(&call->body, "kind", options->kind)) ||
+        (text && !add_text(&call->body, "text", text)) ||
+        (options->payload && !add_payload(&call->body, options->payload))) {
+        return EXIT_CODE_USAGE;
+    }
+    buf_append_str(&call->body, "}");
+    return EXIT_CODE_OK;
+}
+
+/* ---- the table ---- */
+
+struct command {
+    const char *name;
+    int arguments_min, arguments_max; /* behind the name */
+    const char *usage;
+    int (*make)(const struct options *options, struct call *call);
+    answer_print_fn *print;
+    bool is_send;
+};
+
+static const struct command commands[] = {
+    {"list", 2, 2, "WORKSPACE SESSION", make_list, answer_print_list, false},
+    {"show", 2, 2, "WORKSPACE ID", make_show, answer_print_entry, false},
+    {"retry", 2, 2, "WORKSPACE ID", make_retry, answer_print_retried, false},
+    {"remove", 2, 2, "WORKSPACE ID", make_remove, answer_print_removed, false},
+    {"send", 2, 3, "WORKSPACE SESSION TEXT", make_send, answer_print_accepted, true},
+};
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+bool command_exists(const char *name)
+{
+    return find(name) != NULL;
+}
+
+/* ---- running it ---- */
+
+static struct http_client *connect_client(const struct options *options)
+{
+    const char *token_file = getenv("OUTBOXCTL_TOKEN_FILE");
+    const char *mistake = NULL;
+    AUTO_FREE char *token = NULL;
+
+    if (token_file && token_file[0]) {
+        const int err = http_token_read(token_file, &token);
+
+        if (err < 0) {
+            fprintf(stderr, "outboxctl: cannot read a token from %s (OUTBOXCTL_TOKEN_FILE): %s\n",
+                    token_file, err == -EINVAL ? "it must hold one line" : strerror(-err));
+            return NULL;
+        }
+    }
+    struct http_client *client = http_client_create(options->server, token, &mistake);
+
+    if (!client) {
+        fprintf(stderr, "outboxctl: \"%s\": %s\n", options->server, mistake);
+    }
+    return client;
+}
+
+static int finish(const struct options *options, const struct command *command,
+                  const struct http_answer *answer)
+{
+    const bool is_ok = answer->status >= 200 && answer->status < 300;
+
+    if (options->is_json) {
+        answer_pass_through(answer);
+    }
+    if (!is_ok) {
+        return answer_explain(answer, options->server);
+    }
+    if (!options->is_json && answer_print(answer, command->print, clock_wall_ms()) < 0) {
+        fprintf(stderr, "outboxctl: the answer of %s is not one of outboxd's\n", options->server);
+        return EXIT_CODE_FAILED;
+    }
+    if (fflush(stdout) != 0) {
+        perror("outboxctl: standard output");
+        return EXIT_CODE_FAILED;
+    }
+    return EXIT_CODE_OK;
+}
+
+static int perform(const struct options *options, const struct command *command,
+                   const struct call *call)
+{
+    struct http_client *client = connect_client(options);
+    struct http_answer answer;
+    int result;
+
+    if (!client) {
+        return EXIT_CODE_USAGE;
+    }
+    if (http_client_call(client, call->method, call->path.bytes,
+                         (struct span){call->body.bytes, call->body.len}, &answer) < 0) {
+        fprintf(stderr, "outboxctl: no answer from %s: %s\n", options->server,
+                http_client_mistake(client));
+        if (command->is_send && http_client_may_have_arrived(client)) {
+            fputs(options->client_message_id
+                      ? "The message may have been accepted: repeat with the same --id.\n"
+                      : "The message may have been accepted; only with --id is a repeat safe.\n",
+                  stderr);
+        }
+        result = EXIT_CODE_FAILED;
+    } else {
+        result = finish(options, command, &answer);
+        http_answer_done(&answer);
+    }
+    http_client_destroy(&client);
+    return result;
+}
+
+int command_run(const struct options *options)
+{
+    const struct command *command = find(options->arguments[0]);
+    const int count = options->argument_count - 1;
+    struct call call = {0};
+
+    if (!command || count < command->arguments_min || count > command->arguments_max) {
+        options_complain("usage: outboxctl %s %s", options->arguments[0],
+                         command ? command->usage : "");
+        return EXIT_CODE_USAGE;
+    }
+    buf_init(&call.path, PATH_LEN_MAX);
+    buf_init(&call.body, BODY_MAX);
+    int result = command->make(options, &call);
+
+    if (result == EXIT_CODE_OK && (call.path.failed || call.body.failed)) {
+        fputs("outboxctl: the message is too long\n", stderr);
+        result = EXIT_CODE_FAILED;
+    } else if (result == EXIT_CODE_OK) {
+        result = perform(options, command, &call);
+    }
+    buf_done(&call.path);
+    buf_done(&call.body);
+    return result;
+}

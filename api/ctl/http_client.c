@@ -1,0 +1,226 @@
+/* libcurl, one request at a time: no redirects, no proxy, nothing from the environment, so that the
+ * token goes to the named server and nowhere else. Answers are bounded. */
+#include "api/ctl/http_client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/err.h"
+
+#define CONNECT_SECONDS 10L
+#define TOTAL_SECONDS   60L
+#define ANSWER_MAX      ((size_t)512 * 1024 * 1024)
+#define TOKEN_MAX       4096
+
+struct http_client {
+    CURL *curl;
+    char *base; /* without a slash at its end */
+    struct curl_slist *headers;
+    char error[CURL_ERROR_SIZE];
+    char mistake[CURL_ERROR_SIZE + 256];
+    bool was_sent; /* libcurl had a connection and began to send */
+};
+
+static const char *const unix_prefix = "unix:";
+
+static int on_request(void *arg, char *remote, char *local, int remote_port, int local_port)
+{
+    struct http_client *client = arg;
+
+    (void)remote, (void)local, (void)remote_port, (void)local_port;
+    client->was_sent = true;
+    return CURL_PREREQFUNC_OK;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
+{
+    return buf_append(arg, bytes, size * count) == 0 ? size * count : 0;
+}
+
+static bool add_header(struct http_client *client, const char *header)
+{
+    struct curl_slist *longer = curl_slist_append(client->headers, header);
+
+    client->headers = longer ? longer : client->headers;
+    return longer != NULL;
+}
+
+static bool add_token(struct http_client *client, const char *token)
+{
+    AUTO_FREE char *header = NULL;
+
+    if (asprintf(&header, "Authorization: Bearer %s", token) < 0) {
+        header = NULL; /* undefined after a failure */
+        return false;
+    }
+    return add_header(client, header);
+}
+
+static char *base_of(const char *server)
+{
+    size_t len = strlen(server);
+
+    if (strncmp(server, unix_prefix, strlen(unix_prefix)) == 0) {
+        return strdup("http://localhost");
+    }
+    while (len > 0 && server[len - 1] == '/') {
+        len--;
+    }
+    return strndup(server, len);
+}
+
+static bool is_server(const char *server)
+{
+    static const char *const prefixes[] = {"http://", "https://", "unix:"};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        const size_t len = strlen(prefixes[i]);
+
+        if (strncmp(server, prefixes[i], len) == 0 && server[len] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_options(struct http_client *client, const char *server)
+{
+    CURL *curl = client->curl;
+
+    if (strncmp(server, unix_prefix, strlen(unix_prefix)) == 0) {
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, server + strlen(unix_prefix));
+    }
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L); /* a session may be called ".." */
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, TOTAL_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->error);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "outboxctl");
+    curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_request);
+    curl_easy_setopt(curl, CURLOPT_PREREQDATA, client);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+}
+
+struct http_client *http_client_create(const char *server, const char *token, const char **mistake)
+{
+    if (!is_server(server)) {
+        *mistake = "the server must be http://HOST:PORT, https://HOST:PORT or unix:PATH";
+        return NULL;
+    }
+    struct http_client *client = calloc(1, sizeof(*client));
+
+    *mistake = "out of memory";
+    if (!client) {
+        return NULL;
+    }
+    client->curl = curl_easy_init();
+    client->base = base_of(server);
+    if (!client->curl || !client->base || !add_header(client, "Expect:") ||
+        !add_header(client, "Accept: application/json, application/problem+json") ||
+        !add_header(client, "Content-Type: application/json") ||
+        (token && !add_token(client, token))) {
+        http_client_destroy(&client);
+        return NULL;
+    }
+    set_options(client, server);
+    return client;
+}
+
+void http_client_destroy(struct http_client **client)
+{
+    if (*client) {
+        curl_easy_cleanup((*client)->curl);
+        curl_slist_free_all((*client)->headers);
+        free((*client)->base);
+        free(*client);
+        *client = NULL;
+    }
+}
+
+int http_client_call(struct http_client *client, const char *method, const char *path,
+                     struct span body, struct http_answer *ret)
+{
+    AUTO_FREE char *url = NULL;
+    struct http_answer answer = {0};
+
+    if (asprintf(&url, "%s%s", client->base, path) < 0) {
+        url = NULL;
+        snprintf(client->mistake, sizeof(client->mistake), "out of memory");
+        return -EIO;
+    }
+    client->error[0] = '\0';
+    client->was_sent = false;
+    buf_init(&answer.body, ANSWER_MAX);
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &answer.body);
+    if (strcmp(method, "POST") == 0) {
+        curl_easy_setopt(client->curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body.len > 0 ? body.ptr : "");
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    } else {
+        curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
+        curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
+    }
+    const CURLcode code = curl_easy_perform(client->curl);
+
+    if (code != CURLE_OK) {
+        snprintf(client->mistake, sizeof(client->mistake), "%s",
+                 client->error[0] ? client->error : curl_easy_strerror(code));
+        buf_done(&answer.body);
+        return -EIO;
+    }
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &answer.status);
+    *ret = answer;
+    return 0;
+}
+
+void http_answer_done(struct http_answer *answer)
+{
+    buf_done(&answer->body);
+}
+
+const char *http_client_mistake(const struct http_client *client)
+{
+    return client->mistake;
+}
+
+bool http_client_may_have_arrived(const struct http_client *client)
+{
+    return client->was_sent;
+}
+
+int http_token_read(const char *path, char **ret)
+{
+    char line[TOKEN_MAX];
+    FILE *file = fopen(path, "re");
+
+    if (!file) {
+        return -errno;
+    }
+    const char *read = fgets(line, sizeof(line), file);
+
+    fclose(file);
+    if (!read) {
+        return -EINVAL;
+    }
+    const char *start = line + strspn(line, " \t\r\n");
+    const size_t len = strcspn(start, " \t\r\n");
+
+    for (size_t i = 0; i < len; i++) {
+        if (start[i] < 0x21 || start[i] > 0x7e) {
+            return -EINVAL;
+        }
+    }
+    if (len == 0 || start[len + strspn(start + len, " \t\r\n")] != '\0') {
+        return -EINVAL;
+    }
+    *ret = strndup(start, len);
+    return *ret ? 0 : -ENOMEM;
+}

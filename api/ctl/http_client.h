@@ -1,0 +1,34 @@
+/* One HTTP request to outboxd's API and its answer. */
+#ifndef API_CTL_HTTP_CLIENT_H
+#define API_CTL_HTTP_CLIENT_H
+
+#include <stdbool.h>
+
+#include "common/core/buf.h"
+#include "common/core/span.h"
+
+struct http_client;
+
+struct http_answer {
+    long status;
+    struct buf body; /* http_answer_done frees */
+};
+
+/* `server`: http://…, https://… or unix:PATH. `token` may be NULL. On failure NULL; what is wrong
+ * stands in `mistake`, for people. */
+struct http_client *http_client_create(const char *server, const char *token, const char **mistake);
+void http_client_destroy(struct http_client **client);
+/* `path` as it goes over the wire. `body`: JSON, or nothing. 0 with *ret, or -EIO: then
+ * http_client_mistake() tells what happened and http_client_may_have_arrived() whether the server
+ * may have the request all the same. */
+int http_client_call(struct http_client *client, const char *method, const char *path,
+                     struct span body, struct http_answer *ret);
+void http_answer_done(struct http_answer *answer);
+const char *http_client_mistake(const struct http_client *client);
+bool http_client_may_have_arrived(const struct http_client *client);
+
+/* The token in a file: its first line without white space around it; the caller frees. 0, -errno,
+ * or -EINVAL (empty, or holds what a header may not hold). */
+int http_token_read(const char *path, char **ret);
+
+#endif

@@ -1,0 +1,31 @@
+/* What stands on outboxctl's command line and in its environment. */
+#ifndef API_CTL_OPTIONS_H
+#define API_CTL_OPTIONS_H
+
+#include <stdbool.h>
+
+struct options {
+    const char *server;
+    const char *client_message_id; /* --id; NULL without */
+    const char *kind;              /* NULL without */
+    const char *payload;           /* NULL without */
+    const char *state_dir;
+    long interval_ms;
+    bool is_json;
+    bool is_once;
+    char **arguments; /* the command first */
+    int argument_count;
+};
+
+enum options_result {
+    OPTIONS_RUN,
+    OPTIONS_DONE,  /* --help or --version: said */
+    OPTIONS_USAGE, /* wrong: said on stderr */
+};
+
+/* Reads both; points into them and into static memory. */
+enum options_result options_read(int argc, char **argv, struct options *ret);
+/* Says on stderr what is wrong and where help is. */
+void options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
