@@ -405,6 +405,8 @@ class Daemon:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, how)
+        for client in self.clients:
+            client.close()  # what it was connected to may be gone: its next call begins anew
         if wait and how in (signal.SIGKILL,):
             wait_until(lambda: not set(pids) & set(self.processes()), 10, f'death of {pids}')
             if self.process and self.process.pid in pids:
