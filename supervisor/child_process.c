@@ -182,6 +182,7 @@ int child_process_spawn(struct child *child, void (*ready)(struct child *child))
         close(ends[1]);
         return err;
     }
+    shm_mend(child->owner->options.shm);
     err = start_program(child, config_fd, ends[1], incarnation, &pid);
     close(ends[1]);
     if (err < 0) {

@@ -107,18 +107,24 @@ static int map_bytes(struct shm *shm, int fd, uint64_t size_bytes, int protectio
     return 0;
 }
 
-static void write_header(struct shm *shm, const struct shm_sizes *sizes)
+static void write_header(struct shm *shm)
 {
     struct shm_header *header = (struct shm_header *)(void *)shm->base;
 
     header->fingerprint = layout_fingerprint();
     header->size_bytes = shm->size_bytes;
     header->generation = shm->generation;
-    header->created_boot_ms = (uint64_t)clock_boot_ms();
-    header->worker_slots = sizes->worker_slots;
-    header->locks_per_worker = sizes->locks_per_worker;
+    header->created_boot_ms = shm->created_boot_ms;
+    header->worker_slots = shm->worker_slots;
+    header->locks_per_worker = shm->locks_per_worker;
     /* Last: who sees the magic sees all of the header (and zeroes behind it). */
     atomic_store_explicit(&header->magic, SHM_MAGIC, memory_order_release);
+}
+
+void shm_mend(struct shm *shm)
+{
+    /* Written anew without looking: what stands there may change between a look and a write. */
+    write_header(shm);
 }
 
 /* Space really reserved: a full /dev/shm is told now, not by SIGBUS at the first write. */
@@ -172,7 +178,8 @@ int shm_create(struct shm **ret, const char *state_dir, uint64_t generation,
     if (err < 0) {
         goto fail;
     }
-    write_header(shm, sizes);
+    shm->created_boot_ms = (uint64_t)clock_boot_ms();
+    write_header(shm);
     *ret = shm;
     return 0;
 

@@ -30,11 +30,12 @@ struct shm {
     uint64_t generation;
     uint32_t worker_slots;
     uint32_t locks_per_worker;
-    uint32_t my_slot;        /* SHM_NO_SLOT: mapped read-only */
-    int fd;                  /* the creator's; -1 otherwise */
-    char name[SHM_NAME_MAX]; /* the creator's, to be unlinked; empty otherwise */
-    struct metrics metrics;  /* own slot */
-    uint32_t *free_locks;    /* workers: a stack of free indexes of the own lock table */
+    uint64_t created_boot_ms; /* the creator only: for shm_mend */
+    uint32_t my_slot;         /* SHM_NO_SLOT: mapped read-only */
+    int fd;                   /* the creator's; -1 otherwise */
+    char name[SHM_NAME_MAX];  /* the creator's, to be unlinked; empty otherwise */
+    struct metrics metrics;   /* own slot */
+    uint32_t *free_locks;     /* workers: a stack of free indexes of the own lock table */
     uint32_t free_lock_count;
     unsigned char *lock_in_use; /* workers: by index */
 };

@@ -348,6 +348,8 @@ class Daemon:
         return process
 
     def start(self, wait=True):
+        for client in self.clients:
+            client.close()  # of an earlier life
         self.process = self.spawn()
         if wait:
             self.wait_ready()

@@ -202,7 +202,7 @@ class Children(SystemTest):
         wait_until(lambda: daemon.metric('outbox_deliveries_total', kind='note', outcome='confirmed') == 7, 10, 'deliveries counted')
         self.assertEqual(daemon.metric('outbox_accepts_total'), 9)
         self.assertEqual(daemon.metric('outbox_process_up', role='worker'), 2)
-        self.assertEqual(daemon.metric('outbox_dispatch_latency_seconds_count'), 8)
+        wait_until(lambda: daemon.metric('outbox_dispatch_latency_seconds_count') == 8, 10, 'every start counted')
 
 
 if __name__ == '__main__':
