@@ -1,4 +1,5 @@
 """The supervisor as its operator sees it: start, refusals, drain, signals, restarts, what children hold."""
+import contextlib
 import json
 import os
 import signal
@@ -64,7 +65,10 @@ class Start(SystemTest):
         self.assertEqual(len(daemon.pids('worker')), 2)
         holders = []
         for pid, comm in daemon.processes().items():
-            links = [os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')]
+            links = []
+            for fd in os.listdir(f'/proc/{pid}/fd'):
+                with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                    links.append(os.readlink(f'/proc/{pid}/fd/{fd}'))
             if any(link.endswith('store.lock') for link in links):
                 holders.append(comm)
             if comm == 'outboxd-worker':
