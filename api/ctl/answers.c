@@ -2,7 +2,6 @@
 #include "api/ctl/answers.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,8 +43,8 @@ static void add_row(struct table *table, const json_t *entry, int64_t now_ms)
     char attempts[PRINT_MAX], age[PRINT_MAX];
     AUTO_FREE char *reason = NULL;
 
-    snprintf(attempts, sizeof(attempts), "%" JSON_INTEGER_FORMAT,
-             json_integer_value(json_object_get(entry, "attempts")));
+    snprintf(attempts, sizeof(attempts), "%.0f",
+             json_number_value(json_object_get(entry, "attempts")));
     age_of(entry, "acceptedAt", now_ms, age);
     if (asprintf(&reason, "%s%s%s", text_of(error, "code"),
                  text_of(error, "message")[0] ? ": " : "", text_of(error, "message")) < 0) {
@@ -59,7 +58,7 @@ static void add_row(struct table *table, const json_t *entry, int64_t now_ms)
     table_add_str(table, reason ? reason : text_of(error, "code"));
 }
 
-int answer_print_list(const json_t *root, int64_t now_ms, struct buf *out)
+int answer_print_list(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
     static const struct table_column columns[] = {
         {"ID", 0}, {"STATUS", 0}, {"KIND", 0}, {"ATTEMPTS", 1}, {"AGE", 1}, {"ERROR", 0},
@@ -68,6 +67,7 @@ int answer_print_list(const json_t *root, int64_t now_ms, struct buf *out)
     const json_t *entry;
     size_t i;
 
+    (void)text;
     if (!json_is_array(entries)) {
         return -EINVAL;
     }
@@ -88,15 +88,57 @@ int answer_print_list(const json_t *root, int64_t now_ms, struct buf *out)
 
 /* ---- show ---- */
 
-static void print_value(const json_t *value, struct buf *out)
+/* The next member of an object's text: `*at` stands behind '{' or behind the last value, and is
+ * moved on. False at the end. The text is valid JSON: jansson has read it. */
+static bool next_member(struct span text, size_t *at, struct span *ret_name, struct span *ret_value)
 {
-    if (json_is_string(value)) {
-        print_safe_lines(out, (struct span){json_string_value(value), json_string_length(value)});
-        return;
-    }
-    AUTO_FREE char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    size_t starts[2] = {0}, ends[2] = {0};
+    size_t i = *at;
 
-    print_safe(out, span_of(json ? json : "?"));
+    for (size_t part = 0; part < 2; part++) {
+        bool in_string = false;
+        int depth = 0;
+
+        i += strspn(text.ptr + i, " \t\r\n,:");
+        starts[part] = i;
+        for (; i < text.len; i++) {
+            const char c = text.ptr[i];
+
+            if (in_string) {
+                i += c == '\\';
+                in_string = c != '"';
+                continue;
+            }
+            if (depth == 0 && strchr(",:} \t\r\n", c)) {
+                break;
+            }
+            in_string = c == '"';
+            depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        }
+        ends[part] = i;
+    }
+    if (i >= text.len || ends[0] == starts[0]) {
+        return false;
+    }
+    *at = i;
+    *ret_name = (struct span){text.ptr + starts[0], ends[0] - starts[0]};
+    *ret_value = (struct span){text.ptr + starts[1], ends[1] - starts[1]};
+    return true;
+}
+
+/* A string decoded, anything else as it is spelt: no number loses a digit. */
+static void print_value(struct span json, struct buf *out)
+{
+    json_t *value = json.ptr[0] == '"'
+                        ? json_loadb(json.ptr, json.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
+                        : NULL;
+
+    if (value) {
+        print_safe_lines(out, (struct span){json_string_value(value), json_string_length(value)});
+    } else {
+        print_safe(out, json);
+    }
+    json_decref(value);
 }
 
 static void print_error(const json_t *error, struct buf *out)
@@ -108,35 +150,41 @@ static void print_error(const json_t *error, struct buf *out)
     }
 }
 
-int answer_print_entry(const json_t *root, int64_t now_ms, struct buf *out)
+/* Behind a time: how far away it is. */
+static void print_distance(const json_t *root, const char *name, int64_t now_ms, struct buf *out)
 {
-    const char *name;
-    json_t *value;
+    const size_t len = strlen(name);
+    char age[PRINT_MAX];
+    int64_t ms;
+
+    if (len > 2 && strcmp(name + len - 2, "At") == 0 &&
+        print_parse_time(text_of(root, name), &ms) == 0) {
+        print_age(ms <= now_ms ? now_ms - ms : ms - now_ms, age);
+        buf_appendf(out, ms <= now_ms ? "  (%s ago)" : "  (in %s)", age);
+    }
+}
+
+int answer_print_entry(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
+{
+    struct span name, value;
+    size_t at = 1 + strcspn(text.ptr, "{");
 
     if (!text_of(root, "id")[0]) {
         return -EINVAL;
     }
-    /* jansson keeps the order of the members. */
-    json_object_foreach((json_t *)(uintptr_t)root, name, value)
-    {
-        int64_t ms;
+    while (next_member(text, &at, &name, &value)) {
+        char plain[64];
+        const size_t len = name.len >= 2 ? name.len - 2 : 0;
 
-        print_safe(out, span_of(name));
-        buf_appendf(out, "%*s  ", strlen(name) < NAME_WIDTH ? NAME_WIDTH - (int)strlen(name) : 0,
-                    "");
-        if (strcmp(name, "lastError") == 0) {
-            print_error(value, out);
+        snprintf(plain, sizeof(plain), "%.*s", (int)(len < 63 ? len : 63), name.ptr + 1);
+        print_safe(out, span_of(plain));
+        buf_appendf(out, "%*s  ", len < NAME_WIDTH ? NAME_WIDTH - (int)len : 0, "");
+        if (strcmp(plain, "lastError") == 0) {
+            print_error(json_object_get(root, plain), out);
         } else {
             print_value(value, out);
         }
-        if (json_is_string(value) && strlen(name) > 2 &&
-            strcmp(name + strlen(name) - 2, "At") == 0 &&
-            print_parse_time(json_string_value(value), &ms) == 0) {
-            char age[PRINT_MAX];
-
-            print_age(ms <= now_ms ? now_ms - ms : ms - now_ms, age);
-            buf_appendf(out, ms <= now_ms ? "  (%s ago)" : "  (in %s)", age);
-        }
+        print_distance(root, plain, now_ms, out);
         buf_append_str(out, "\n");
     }
     return 0;
@@ -157,24 +205,24 @@ static int print_done(const json_t *root, const char *what, struct buf *out)
     return 0;
 }
 
-int answer_print_retried(const json_t *root, int64_t now_ms, struct buf *out)
+int answer_print_retried(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
-    (void)now_ms;
+    (void)text, (void)now_ms;
     return print_done(root, text_of(root, "status"), out);
 }
 
-int answer_print_removed(const json_t *root, int64_t now_ms, struct buf *out)
+int answer_print_removed(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
-    (void)now_ms;
+    (void)text, (void)now_ms;
     return print_done(root, text_of(root, "result"), out);
 }
 
-int answer_print_accepted(const json_t *root, int64_t now_ms, struct buf *out)
+int answer_print_accepted(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
     const char *status = text_of(root, "status");
     char what[128];
 
-    (void)now_ms;
+    (void)text, (void)now_ms;
     if (strcmp(status, "duplicate") != 0) {
         return print_done(root, status, out);
     }
@@ -187,7 +235,7 @@ int answer_print_accepted(const json_t *root, int64_t now_ms, struct buf *out)
 static json_t *parse(const struct http_answer *answer)
 {
     return json_loadb(answer->body.bytes ? answer->body.bytes : "", answer->body.len,
-                      JSON_ALLOW_NUL, NULL);
+                      JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
 }
 
 int answer_print(const struct http_answer *answer, answer_print_fn *print, int64_t now_ms)
@@ -196,7 +244,9 @@ int answer_print(const struct http_answer *answer, answer_print_fn *print, int64
     struct buf out;
 
     buf_init(&out, TEXT_MAX);
-    int err = json_is_object(root) ? print(root, now_ms, &out) : -EINVAL;
+    int err = json_is_object(root)
+                  ? print(root, (struct span){answer->body.bytes, answer->body.len}, now_ms, &out)
+                  : -EINVAL;
 
     if (err == 0 && out.failed) {
         err = -ENOMEM;

@@ -5,11 +5,14 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "common/core/span.h"
+
 struct buf;
 struct http_answer;
 
-/* Appends what a person should see; 0, or -EINVAL for an answer that cannot be one of the API's. */
-typedef int answer_print_fn(const json_t *root, int64_t now_ms, struct buf *out);
+/* Appends what a person should see; 0, or -EINVAL for an answer that cannot be one of the API's.
+ * `root` was read from `text`, integers as reals. */
+typedef int answer_print_fn(const json_t *root, struct span text, int64_t now_ms, struct buf *out);
 answer_print_fn answer_print_list;
 answer_print_fn answer_print_entry;
 answer_print_fn answer_print_retried;

@@ -120,7 +120,7 @@ static bool add_text(struct buf *body, const char *name, const char *text)
 static bool add_payload(struct buf *body, const char *payload)
 {
     json_error_t error;
-    json_t *value = json_loads(payload, JSON_DECODE_ANY, &error);
+    json_t *value = json_loads(payload, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
 
     if (!value) {
         options_complain("--payload is no JSON: %s", error.text);
