@@ -4,8 +4,8 @@
 enum body_rule { BODY_NONE, BODY_JSON };
 
 struct route {
-    enum http_method method;
     const char *pattern;
+    enum http_method method;
     enum body_rule body;
 };
 

@@ -197,11 +197,11 @@ static void judge_head(struct request *request, const char *method, const char *
         request->early = match.allowed ? PROBLEM_METHOD_NOT_ALLOWED : PROBLEM_NOT_FOUND;
         return;
     }
-    if (match.params.workspace.len > 0 &&
-        !workspace_name_is_valid(match.params.workspace.ptr, match.params.workspace.len)) {
-        request->early = PROBLEM_INVALID_NAME;
-    } else if (match.params.session.len > 0 &&
-               !session_name_is_valid(match.params.session.ptr, match.params.session.len)) {
+    const struct span workspace = match.params.workspace;
+    const struct span session = match.params.session;
+
+    if ((workspace.len > 0 && !workspace_name_is_valid(workspace.ptr, workspace.len)) ||
+        (session.len > 0 && !session_name_is_valid(session.ptr, session.len))) {
         request->early = PROBLEM_INVALID_NAME;
     }
     if (request->early == PROBLEM_NONE && route_takes_json(match.route)) {
@@ -251,20 +251,17 @@ static void answer_early(struct request *request)
     }
 }
 
+typedef void route_handler(struct api *api, struct request *request);
+
 static void handle(struct request *request)
 {
-    struct api *api = request->server->api;
-
-    switch (request->route) {
-#define ROUTE(id, method, pattern, body, handler, label)                                           \
-    case ROUTE_##id:                                                                               \
-        handler(api, request);                                                                     \
-        return;
+    static route_handler *const handlers[ROUTE_COUNT] = {
+#define ROUTE(id, method, pattern, body, handler, label) [ROUTE_##id] = handler,
 #include "api/routes.def"
-    case ROUTE_COUNT:
-        break;
-    }
-    request_problem(request, PROBLEM_NOT_FOUND, (struct span){0});
+    };
+
+    handlers[request->route](request->server->api,
+                             request); /* judge_head let no other number pass */
 }
 
 static enum MHD_Result send_answer(struct request *request)

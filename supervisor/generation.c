@@ -202,8 +202,10 @@ void generation_done(struct generation *generation)
         close(generation->slot_lock);
     }
     if (generation->supervisor_lock >= 0) {
-        (void)ftruncate(generation->supervisor_lock,
-                        0) /* nobody holds it any more; only for people */;
+        /* Nobody holds it any more; what stands in it is only for people to read. */
+        if (ftruncate(generation->supervisor_lock, 0) < 0) {
+            log_warn("the lock file still names this process", "error", strerror(errno));
+        }
         close(generation->supervisor_lock);
     }
     free(generation->state_dir);

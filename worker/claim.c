@@ -19,10 +19,11 @@
 #define RETRY_AFTER_MS 100  /* when the store did not answer */
 #define BATCH_MIN      4    /* of a mere look: all partitions together then reserve little */
 #define BATCH_MAX      64   /* where more was found */
-#define PER_WORKSPACE  8 /* "a few sessions of each due workspace in turn"; more while few are due \
-                          */
-#define QUOTAS_MAX     128
-#define NEVER          INT64_MAX
+#define PER_WORKSPACE                                                                              \
+    8 /* "a few sessions of each due workspace in turn"; more while few are due                    \
+       */
+#define QUOTAS_MAX 128
+#define NEVER      INT64_MAX
 
 struct partition {
     struct scheduler *scheduler;
@@ -349,6 +350,9 @@ bool scheduler_may_chain(const struct scheduler *scheduler, struct span workspac
 
     if (worker->is_draining || scheduler->is_starved) {
         return false;
+    }
+    if (worker->settings->durability.level == DURABILITY_REPLICAS) {
+        return false; /* an outcome is not waited for by replicas, and what it hands on must be */
     }
     /* Its own place counts as free here: it would be, if it stopped. */
     return quota_for(held_count_of(worker->held, workspace) - 1, capacity(scheduler) + 1) > 0;

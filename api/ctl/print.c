@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -59,15 +60,17 @@ void print_rate(double per_second, char out[PRINT_MAX])
 int print_parse_time(const char *text, int64_t *ret_ms)
 {
     struct tm tm = {0};
-    int ms = 0, end = 0;
+    const char *at = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    char *end;
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-               &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms, &end) != 7 ||
-        end == 0 || text[end] != '\0' || ms < 0) {
+    if (!at || at[0] != '.' || at[1] < '0' || at[1] > '9') {
         return -EINVAL;
     }
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
+    const long ms = strtol(at + 1, &end, 10);
+
+    if (end != at + 4 || strcmp(end, "Z") != 0) {
+        return -EINVAL;
+    }
     *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
     return 0;
 }
