@@ -45,6 +45,9 @@ void hints_send(struct hints *hints, struct span workspace, struct span session)
     uint64_t hash;
 
     if (hints->worker_count == 0) {
+        hints_refresh(hints); /* at a start: a worker may have become ready since the last look */
+    }
+    if (hints->worker_count == 0) {
         return;
     }
     /* Two hashes combined, so that no copy of the two names is needed. */
