@@ -9,6 +9,7 @@
 #include "api/server.h"
 #include "common/base/clock.h"
 #include "common/base/settings.h"
+#include "common/core/payload_value.h"
 #include "common/core/template.h"
 #include "common/shm/metrics.h"
 #include "common/store/store.h"
@@ -29,7 +30,7 @@ static void count(const struct request *request, struct api *api, enum label_acc
 struct lane_values {
     const struct request *request;
     const struct accept_form *form;
-    char room[64];
+    char room[PAYLOAD_VALUE_ROOM];
 };
 
 static int lane_value(void *arg, struct span place, struct span *ret)
@@ -49,7 +50,8 @@ static int lane_value(void *arg, struct span place, struct span *ret)
         const struct span path = {place.ptr + sizeof(payload) - 1,
                                   place.len - (sizeof(payload) - 1)};
 
-        return accept_form_payload_text(values->form, path, values->room, ret);
+        return payload_value_text(payload_value(accept_form_payload(values->form), path),
+                                  values->room, ret);
     } else {
         return -1;
     }

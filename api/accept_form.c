@@ -405,37 +405,7 @@ void accept_form_done(struct accept_form *form)
     form->root = NULL;
 }
 
-int accept_form_payload_text(const struct accept_form *form, struct span path, char room[64],
-                             struct span *ret)
+const json_t *accept_form_payload(const struct accept_form *form)
 {
-    const json_t *at = json_object_get(form->root, "payload");
-
-    while (at && path.len > 0) {
-        const char *dot = memchr(path.ptr, '.', path.len);
-        const size_t len = dot ? (size_t)(dot - path.ptr) : path.len;
-        char name[128];
-
-        if (len >= sizeof(name)) {
-            return -ENOENT;
-        }
-        memcpy(name, path.ptr, len);
-        name[len] = '\0';
-        at = json_object_get(at, name);
-        path.ptr += len + (dot ? 1 : 0);
-        path.len -= len + (dot ? 1 : 0);
-    }
-    if (json_is_string(at)) {
-        *ret = (struct span){json_string_value(at), json_string_length(at)};
-        return 0;
-    }
-    if (json_is_real(at)) {
-        /* Integers were read as such, too. */
-        snprintf(room, 64, "%.17g", json_real_value(at));
-    } else if (json_is_boolean(at)) {
-        snprintf(room, 64, "%s", json_is_true(at) ? "true" : "false");
-    } else {
-        return -ENOENT;
-    }
-    *ret = span_of(room);
-    return 0;
+    return json_object_get(form->root, "payload");
 }

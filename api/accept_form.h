@@ -31,9 +31,7 @@ struct accept_form {
 /* PROBLEM_NONE, or the problem. Either way accept_form_done() ends it. */
 enum problem_id accept_form_read(const struct accept_source *source, struct accept_form *ret);
 void accept_form_done(struct accept_form *form);
-/* The member of the payload at a path "a.b" if it is a string, number or boolean, as text; for
- * lanes. `room` holds numbers. 0 or -ENOENT. */
-int accept_form_payload_text(const struct accept_form *form, struct span path, char room[64],
-                             struct span *ret);
+/* The payload, or NULL; lives as long as the form. */
+const json_t *accept_form_payload(const struct accept_form *form);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "common/core/keys.h"
+#include "common/core/payload_value.h"
 #include "common/core/template.h"
 #include "worker/transfer.h"
 
@@ -40,6 +41,7 @@ struct values {
     bool has_read;
     json_t *payload;
     char *made; /* the last value that had to be made */
+    char room[PAYLOAD_VALUE_ROOM];
 };
 
 static void values_done(struct values *values)
@@ -51,7 +53,6 @@ static void values_done(struct values *values)
 static const json_t *payload_member(struct values *values, struct span path)
 {
     const struct span raw = values->entry->body.payload;
-    const json_t *at;
 
     if (!values->has_read) {
         values->has_read = true;
@@ -62,22 +63,7 @@ static const json_t *payload_member(struct values *values, struct span path)
                 json_loadb(raw.ptr, raw.len, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
         }
     }
-    at = values->payload;
-    while (at && path.len > 0) {
-        const char *dot = memchr(path.ptr, '.', path.len);
-        const size_t len = dot ? (size_t)(dot - path.ptr) : path.len;
-        char name[128];
-
-        if (len >= sizeof(name)) {
-            return NULL;
-        }
-        memcpy(name, path.ptr, len);
-        name[len] = '\0';
-        at = json_object_get(at, name);
-        path.ptr += len + (dot ? 1 : 0);
-        path.len -= len + (dot ? 1 : 0);
-    }
-    return at;
+    return payload_value(values->payload, path);
 }
 
 static int give_made(struct values *values, char *made, struct span *ret)
@@ -91,8 +77,6 @@ static int give_made(struct values *values, char *made, struct span *ret)
     return 0;
 }
 
-/* In a URL a string stands as it is and a number or boolean as its JSON text; an object, an array
- * or null is no value. */
 static int give_member(struct values *values, const json_t *member, struct span *ret)
 {
     if (!member) {
@@ -101,14 +85,7 @@ static int give_member(struct values *values, const json_t *member, struct span 
     if (values->as_json) {
         return give_made(values, json_dumps(member, JSON_ENCODE_ANY | JSON_COMPACT), ret);
     }
-    if (json_is_string(member)) {
-        *ret = (struct span){json_string_value(member), json_string_length(member)};
-        return 0;
-    }
-    if (json_is_number(member) || json_is_boolean(member)) {
-        return give_made(values, json_dumps(member, JSON_ENCODE_ANY), ret);
-    }
-    return -ENOENT;
+    return payload_value_text(member, values->room, ret);
 }
 
 static int give_text(struct values *values, struct span text, struct span *ret)
