@@ -4,21 +4,12 @@
 #include "api/accept_form.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define JSMN_STATIC
-#define JSMN_PARENT_LINKS
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#include <jsmn.h>
-#pragma GCC diagnostic pop
-
+#include "api/accept_digest.h"
+#include "api/json_tokens.h"
 #include "common/core/utf8.h"
-
-#define TOKENS_ON_STACK 64
 
 static enum problem_id refuse(struct accept_form *form, enum problem_id problem, const char *what,
                               const char *name)
@@ -204,54 +195,30 @@ static enum problem_id read_depends_on(struct accept_form *form)
     return json_array_size(value) == 0 ? PROBLEM_NONE : PROBLEM_DEPENDENCIES_UNSUPPORTED;
 }
 
-/* Where the top-level members stand in the text. The text is valid: jsmn, which is lenient, can't
- * misread it. */
-static enum problem_id find_raw(const struct accept_source *source, struct accept_form *form)
+/* `model` and `payload` are taken as they stand. */
+static enum problem_id find_raw(const struct accept_source *source, struct accept_form *form,
+                                struct json_tokens *tokens)
 {
-    static const char *const raw_names[] = {"model", "payload"};
-    struct span *const raw[] = {&form->body.model, &form->body.payload};
-    jsmntok_t few[TOKENS_ON_STACK];
-    jsmntok_t *tokens = few;
-    jsmn_parser parser;
-    int count;
+    const enum problem_id problem =
+        json_tokens_read(tokens, source->body) < 0 ? PROBLEM_INTERNAL : PROBLEM_NONE;
 
-    if (!json_object_get(form->root, "model") && !json_object_get(form->root, "payload")) {
-        return PROBLEM_NONE;
-    }
-    jsmn_init(&parser);
-    count = jsmn_parse(&parser, source->body.ptr, source->body.len, few, TOKENS_ON_STACK);
-    if (count == JSMN_ERROR_NOMEM) {
-        jsmn_init(&parser);
-        count = jsmn_parse(&parser, source->body.ptr, source->body.len, NULL, 0);
-        tokens = count > 0 ? calloc((size_t)count, sizeof(*tokens)) : NULL;
-        if (!tokens) {
-            return PROBLEM_INTERNAL;
-        }
-        jsmn_init(&parser);
-        count = jsmn_parse(&parser, source->body.ptr, source->body.len, tokens, (unsigned)count);
-    }
-    for (int i = 1; i + 1 < count; i++) {
-        const struct span name = {source->body.ptr + tokens[i].start,
-                                  (size_t)(tokens[i].end - tokens[i].start)};
+    for (int i = 1; problem == PROBLEM_NONE && i + 1 < tokens->count; i++) {
+        const jsmntok_t *token = &tokens->all[i];
+        const struct span name = {source->body.ptr + token->start,
+                                  (size_t)(token->end - token->start)};
 
-        if (tokens[i].parent != 0 || tokens[i].type != JSMN_STRING || tokens[i].size != 1) {
+        if (token->parent != 0 || token->type != JSMN_STRING || token->size != 1) {
             continue; /* only names of the outermost object */
         }
-        for (size_t m = 0; m < 2; m++) {
-            if (span_equal(name, span_of(raw_names[m]))) {
-                /* A string token's ends stand inside its quotes. */
-                const int quote = tokens[i + 1].type == JSMN_STRING ? 1 : 0;
-
-                *raw[m] =
-                    (struct span){source->body.ptr + tokens[i + 1].start - quote,
-                                  (size_t)(tokens[i + 1].end - tokens[i + 1].start + 2 * quote)};
-            }
+        if (span_equal(name, span_of("model"))) {
+            tokens->model = i + 1;
+            form->body.model = json_tokens_raw(source->body, token + 1);
+        } else if (span_equal(name, span_of("payload"))) {
+            tokens->payload = i + 1;
+            form->body.payload = json_tokens_raw(source->body, token + 1);
         }
     }
-    if (tokens != few) {
-        free(tokens);
-    }
-    return PROBLEM_NONE;
+    return problem;
 }
 
 static enum problem_id check_raw(const struct accept_source *source, struct accept_form *form,
@@ -297,7 +264,8 @@ static enum problem_id read_key(const struct accept_source *source, struct accep
     return PROBLEM_NONE;
 }
 
-static enum problem_id read_members(const struct accept_source *source, struct accept_form *form)
+static enum problem_id read_members(const struct accept_source *source, struct accept_form *form,
+                                    struct json_tokens *tokens)
 {
     struct entry_body *body = &form->body;
     enum problem_id problem = read_text(form, "clientMessageID", CMID_MAX, PROBLEM_INVALID_MEMBER,
@@ -311,7 +279,7 @@ static enum problem_id read_members(const struct accept_source *source, struct a
                   ? problem
                   : read_text(form, "text", source->max_text_bytes, PROBLEM_TOO_LARGE, &body->text);
     body->has_text = json_object_get(form->root, "text") != NULL;
-    problem = problem != PROBLEM_NONE ? problem : find_raw(source, form);
+    problem = problem != PROBLEM_NONE ? problem : find_raw(source, form, tokens);
     problem = problem != PROBLEM_NONE ? problem : check_raw(source, form, "model", body->model);
     problem = problem != PROBLEM_NONE ? problem : check_raw(source, form, "payload", body->payload);
     problem = problem != PROBLEM_NONE ? problem : read_depends_on(form);
@@ -325,77 +293,27 @@ static enum problem_id read_members(const struct accept_source *source, struct a
     return problem;
 }
 
-/* ---- digest ---- */
-
-static void hash_part(crypto_generichash_state *state, char tag, struct span part)
+static enum problem_id make_digest(const struct accept_source *source, struct accept_form *form,
+                                   const struct json_tokens *tokens)
 {
-    char head[32];
-    const int len = snprintf(head, sizeof(head), "%c%zu:", tag, part.len);
-
-    (void)crypto_generichash_update(state, (const unsigned char *)head, (unsigned long long)len);
-    (void)crypto_generichash_update(state, (const unsigned char *)part.ptr, part.len);
-}
-
-/* JSON without the blanks between its tokens. Numbers and strings stay as they were spelt: no
- * number is too large. */
-static void hash_json(crypto_generichash_state *state, char tag, struct span json)
-{
-    bool in_string = false;
-    size_t from = 0;
-
-    hash_part(state, tag, (struct span){"", 0});
-    for (size_t i = 0; i < json.len; i++) {
-        const char c = json.ptr[i];
-
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-            (void)crypto_generichash_update(state, (const unsigned char *)json.ptr + from,
-                                            i - from);
-            from = i + 1;
-        }
-    }
-    (void)crypto_generichash_update(state, (const unsigned char *)json.ptr + from, json.len - from);
-}
-
-/* Over everything that was accepted but the clientMessageID. Stored for as long as that is
- * remembered: a change here turns repeats into 422. */
-static void make_digest(struct accept_form *form)
-{
-    const struct entry_body *body = &form->body;
-    unsigned char hash[ACCEPT_DIGEST_LEN / 2];
-    crypto_generichash_state state;
-
-    (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    hash_part(&state, 'k', body->kind);
-    hash_part(&state, 'u', body->user_id);
-    if (body->has_text) {
-        hash_part(&state, 't', body->text);
-    }
-    if (body->model.len > 0) {
-        hash_json(&state, 'm', body->model);
-    }
-    if (body->payload.len > 0) {
-        hash_json(&state, 'p', body->payload);
-    }
-    (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    (void)sodium_bin2hex(form->digest, sizeof(form->digest), hash, sizeof(hash));
+    return accept_digest_make(&form->body, source->body, tokens, form->digest) < 0
+               ? PROBLEM_INTERNAL
+               : PROBLEM_NONE;
 }
 
 enum problem_id accept_form_read(const struct accept_source *source, struct accept_form *ret)
 {
-    *ret = (struct accept_form){0};
-    enum problem_id problem = parse(source, ret);
+    struct json_tokens tokens;
+    enum problem_id problem;
 
+    json_tokens_init(&tokens);
+    *ret = (struct accept_form){0};
+    problem = parse(source, ret);
     problem = problem != PROBLEM_NONE ? problem : check_names(ret);
-    problem = problem != PROBLEM_NONE ? problem : read_members(source, ret);
-    if (problem == PROBLEM_NONE) {
-        make_digest(ret);
-    }
+    problem = problem != PROBLEM_NONE ? problem : read_members(source, ret, &tokens);
+    problem = problem != PROBLEM_NONE ? problem : make_digest(source, ret, &tokens);
     ret->body.traceparent = source->traceparent;
+    json_tokens_done(&tokens);
     return problem;
 }
 

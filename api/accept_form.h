@@ -5,15 +5,15 @@
 
 #include <jansson.h>
 
+#include "api/accept_digest.h"
 #include "api/problem.h"
 #include "common/core/keys.h"
 #include "common/store/entry.h"
 
-#define USER_ID_MAX       256
-#define KIND_NAME_MAX     64
-#define ACCEPT_DIGEST_LEN 32
-#define ACCEPT_DEPTH_MAX  64
-#define KIND_PROMPT       "prompt"
+#define USER_ID_MAX      256
+#define KIND_NAME_MAX    64
+#define ACCEPT_DEPTH_MAX 64
+#define KIND_PROMPT      "prompt"
 
 struct accept_source {
     struct span body;

@@ -144,6 +144,12 @@ static void the_digest_tells_messages_apart_and_nothing_else(void **state)
                             "{\"text\":\"a\",\"clientMessageID\":\"2\"}"));
     assert_true(same_digest("{\"kind\":\"n\",\"payload\":{\"a\":[1,2]}}",
                             "{\"kind\":\"n\",\"payload\": { \"a\" : [1, 2] } }"));
+    assert_true(same_digest("{\"kind\":\"n\",\"payload\":{\"a\":1,\"b\":{\"c\":[],\"d\":{}}}}",
+                            "{\"payload\":{\"b\":{\"d\":{},\"c\":[]},\"a\":1},\"kind\":\"n\"}"));
+    assert_false(same_digest("{\"kind\":\"n\",\"payload\":[[1],2]}",
+                             "{\"kind\":\"n\",\"payload\":[[1,2]]}"));
+    assert_false(
+        same_digest("{\"kind\":\"n\",\"payload\":[1,2]}", "{\"kind\":\"n\",\"payload\":[2,1]}"));
     assert_false(same_digest("{\"kind\":\"n\",\"payload\":{\"a\":\"x y\"}}",
                              "{\"kind\":\"n\",\"payload\":{\"a\":\"xy\"}}"));
     assert_false(same_digest("{\"kind\":\"n\",\"payload\":12345678901234567890123}",
