@@ -13,6 +13,7 @@
 #include "supervisor/signals.h"
 #include "supervisor/spawn.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/unbuilt.h"
 
 #define DEFAULT_CONFIG "/etc/outboxd/outboxd.yaml"
 #define PRINT_MAX      (4U * 1024 * 1024)
@@ -109,8 +110,13 @@ static struct settings *read_settings(const char *config)
     }
     settings_report_init(&report);
     const int err = settings_load(config, &settings, &report);
+    const size_t unbuilt = err == 0 ? unbuilt_settings(config, settings, &report.errors) : 0;
+
     print_lines(&report.warnings);
     print_lines(&report.errors);
+    if (unbuilt > 0) {
+        settings_destroy(&settings);
+    }
     if (err < 0 && report.errors.len == 0) {
         (void)fprintf(stderr, "outboxd: %s: %s\n", config ? config : "defaults", strerror(-err));
     }

@@ -69,7 +69,6 @@ struct kind {
     int64_t retry_backoff_ms, max_backoff_ms;
     int64_t retry_for_ms;
     uint32_t max_attempts, max_verify_attempts, max_transient_failures;
-    uint32_t max_in_flight; /* per worker; 0: no limit of its own */
 };
 
 typedef int64_t setting_DURATION;

@@ -36,6 +36,16 @@ class Start(SystemTest):
             for needle in (':1:', 'workers', ':2:', 'colour', 'lock_ttl', 'executor'):
                 self.assertIn(needle, ran.stderr + ran.stdout)
 
+    def test_settings_that_this_version_does_not_carry_out_are_refused(self):
+        """A token file that nobody reads would open the API to everybody."""
+        for name, value in (('token_file', '/tmp/tokens'), ('targets', {'rate': 5}), ('tls', {'certificate': '/c', 'key': '/k'}),
+                            ('kinds', [{'name': 'prompt', 'executor': 'opencode'}])):
+            with self.subTest(setting=name):
+                daemon = self.daemon(None, start=False, **{name: value})
+                process = daemon.spawn()
+                self.assertEqual(process.wait(20 * harness.SLOW), 2)
+                self.assertIn('by this version', daemon.log())
+
     def test_check_config_and_print_config_of_a_good_one(self):
         daemon = self.daemon(None, start=False, target={'url': 'http://127.0.0.1:1', 'username': 'u', 'password': 'very secret'})
         daemon.write_config()

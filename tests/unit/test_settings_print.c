@@ -131,7 +131,7 @@ static const char rich[] =
     "  idempotent: true\n"
     "  follow_up_edit: message.update\n"
     "  follow_up_remove: message.update\n"
-    "- {name: message.update, url: /u, ordering: first-due, max_in_flight: 3, retry_backoff: 1s}\n"
+    "- {name: message.update, url: /u, ordering: first-due, retry_backoff: 1s}\n"
     "- name: pay\n"
     "  executor: http\n"
     "  url: http://other/pay\n"
