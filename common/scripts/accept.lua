@@ -1,67 +1,92 @@
 #!lua
--- One message in, once. KEYS[1] the session's queue.
--- include: core
+-- One message in, once. KEYS[1] the session's queue. The way of most messages (a new one into a session that waits for nobody)
+-- is written out, without the functions that other scripts share: this script runs once for each message.
+-- include: base
 local ws, ses, id, cmid, digest, kind, flags = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local user, body, cap = ARGV[10], ARGV[11], tonumber(ARGV[12])
 local queue = KEYS[1]
-local marker = key('outboxdedupe', ws, ses, encode(cmid))
+local ekey = key('outboxe', ws, id)
+local marker, first
 
--- Digest, how it stands or how it ended, acceptance of an entry that is open or remembered; nil: unknown.
-local function known(entry_id)
-  local e = call('HMGET', key('outboxe', ws, entry_id), 'digest', 'status', 'acceptedAt')
-  if e[1] or e[2] then
-    return e[1] or '', e[2] or '', tonumber(e[3] or '0') or 0
-  end
-  local ok, t = pcall(cjson.decode, call('GET', key('outboxdone', ws, entry_id)) or '')
-  if ok and type(t) == 'table' then
-    return tostring(t.digest), tostring(t.how), tonumber(t.acceptedAt) or 0
-  end
+if cmid ~= '' then
+  marker = key('outboxdedupe', ws, ses, encode(cmid))
+  first = call('GET', marker)
 end
-
-local first = cmid ~= '' and call('GET', marker)
 if first or cmid == '' then
+  -- Digest, how it stands or how it ended, acceptance of an entry that is open or remembered; nil: unknown.
+  local function known(entry_id)
+    local e = call('HMGET', key('outboxe', ws, entry_id), 'digest', 'status', 'acceptedAt')
+    if e[1] or e[2] then
+      return e[1] or '', e[2] or '', tonumber(e[3] or '0') or 0
+    end
+    local ok, t = pcall(cjson.decode, call('GET', key('outboxdone', ws, entry_id)) or '')
+    if ok and type(t) == 'table' then
+      return tostring(t.digest), tostring(t.how), tonumber(t.acceptedAt) or 0
+    end
+  end
   -- An earlier run of this very call: the answer is the same, whatever became of the entry since.
   local own, status, accepted = known(id)
   if own then
     return {'accepted', id, status, accepted, now}
   end
-end
-if first then
-  local theirs, status, accepted = known(first)
-  if theirs then
-    return {theirs == digest and 'duplicate' or 'reuse', first, status, accepted, now}
+  if first then
+    local theirs
+    theirs, status, accepted = known(first)
+    if theirs then
+      return {theirs == digest and 'duplicate' or 'reuse', first, status, accepted, now}
+    end
   end
 end
 if call('LLEN', queue) >= cap then
   return {'full', id, '', 0, now}
 end
 
-local e = {session = decode(ses), cmid = cmid, user = user, kind = kind, accepted = now}
-local fields = {'HSET', key('outboxe', ws, id), 'body', body, 'digest', digest, 'status', 'pending', 'session', e.session,
-                'kind', kind, 'acceptedAt', now}
-local function add(name, value)
-  if value ~= '' then
-    fields[#fields + 1] = name
-    fields[#fields + 1] = value
-  end
+local session = decode(ses)
+local fields = {'HSET', ekey, 'body', body, 'digest', digest, 'status', 'pending', 'session', session, 'kind', kind,
+                'acceptedAt', now}
+local event = {'XADD', 'outboxev' .. tag, 'MAXLEN', '~', ARGV[2], '*', 'type', 'accepted', 'workspaceID', decode(ws),
+               'sessionID', session, 'entryID', id, 'kind', kind}
+local f, v = 14, 16
+if cmid ~= '' then
+  fields[f + 1], fields[f + 2] = 'clientMessageID', cmid
+  event[v + 1], event[v + 2] = 'clientMessageID', cmid
+  f, v = f + 2, v + 2
 end
-add('clientMessageID', cmid)
-add('userID', user)
-add('flags', flags)
+if user ~= '' then
+  fields[f + 1], fields[f + 2] = 'userID', user
+  event[v + 1], event[v + 2] = 'userID', user
+  f = f + 2
+end
+if flags ~= '' then
+  fields[f + 1], fields[f + 2] = 'flags', flags
+end
 call(unpack(fields))
 call('RPUSH', queue, id)
-if cmid ~= '' then
+if marker then
   call('SET', marker, id)
 end
-recount(ws, id, e, nil, 'pending')
+-- A counter that can't be counted with stops nothing.
+redis.pcall('HINCRBY', 'outboxstat' .. tag, 'pending', 1)
+redis.pcall('HINCRBY', key('outboxwsstat', ws), 'pending', 1)
+call('ZADD', 'outboxopen' .. tag, now, ws .. ':' .. id)
 
--- Acceptance never lowers a locked session's score: that is its lock's deadline.
-local stands = call('ZSCORE', key('outboxws', ws), ses)
+local sessions = key('outboxws', ws)
+local stands = call('ZSCORE', sessions, ses)
 if not stands then
-  index(ws, ses, now)
-  reindex(ws)
-elseif number(stands) > now then
+  -- The session begins and is due: so is its workspace, unless it is paused.
+  call('ZADD', sessions, now, ses)
+  local due = call('ZSCORE', 'outboxdue' .. tag, ws)
+  if not due or due == 'inf' or tonumber(due) > now then
+    if call('HGET', key('outboxconf', ws), 'paused') ~= '1' then
+      call('ZADD', 'outboxdue' .. tag, now, ws)
+    elseif not due then
+      call('ZADD', 'outboxdue' .. tag, '+inf', ws)
+    end
+  end
+elseif (stands == 'inf' or tonumber(stands) > now) and call('EXISTS', key('outboxlock', ws, ses)) == 0 then
+  -- It waits. (Acceptance never lowers a locked session's score: that is its lock's deadline.)
+  -- include: core
   rearm(ws, ses)
 end
-event(ws, id, e, 'accepted')
+call(unpack(event))
 return {'accepted', id, 'pending', now, now}

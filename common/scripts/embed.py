@@ -10,7 +10,7 @@ import re
 import sys
 
 ROW = re.compile(r'^SCRIPT\(\s*(\w+)\s*,\s*"([a-z_]+)"\s*\)', re.M)
-INCLUDE = re.compile(r'^-- include: ([a-z_]+)\s*$')
+INCLUDE = re.compile(r'^\s*-- include: ([a-z_]+)\s*$')
 
 
 def expand(path, done, depends):

@@ -1,14 +1,5 @@
--- What every script shares: names of keys, the store's clock, indexes, counts, events. Arguments of every script:
--- ARGV[1] partition, ARGV[2] events kept per partition; names of workspaces and sessions come percent-encoded.
-local call = redis.call
-local tag = ':{' .. ARGV[1] .. '}'
-local clock = call('TIME')
-local fine = clock[1] * 1000 + clock[2] / 1000
-local now = math.floor(fine)
-
-local function key(what, ...)
-  return what .. tag .. ':' .. table.concat({...}, ':')
-end
+-- What transitions share: indexes, counts, events.
+-- include: base
 
 local function number(text)
   if text == 'inf' then
@@ -28,17 +19,6 @@ end
 local function whole(text)
   local x = tonumber(text or '0')
   return x and x >= 0 and x < 1e15 and math.floor(x) or 0
-end
-
-local function encode(raw)
-  return (raw:gsub('[^A-Za-z0-9._~-]', function(c) return string.format('%%%02X', c:byte()) end))
-end
-
-local function decode(enc)
-  if not enc:find('%', 1, true) then
-    return enc
-  end
-  return (enc:gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
 local function has(flags, flag)
