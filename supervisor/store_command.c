@@ -103,6 +103,9 @@ void store_command_make(struct store_command *ret, const char *program,
         appendfsync_of(durability),
         "--no-appendfsync-on-rewrite",
         "no", /* a rewrite must not weaken what a 202 is worth */
+        "--auto-aof-rewrite-min-size",
+        "256mb", /* at 64mb, the default, a busy outbox rewrites every few seconds and halves its
+                    pace */
         "--aof-use-rdb-preamble",
         "yes",
         "--aof-load-truncated",
