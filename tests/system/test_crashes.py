@@ -1,6 +1,7 @@
 """kill -9 of anything: nothing is lost, nothing that the target has is sent twice unless the kind allows it."""
 import contextlib
 import http.client
+import json
 import os
 import random
 import signal
@@ -93,11 +94,22 @@ class WorkerDies(SystemTest):
         target = self.target()
         target.script(path='/notes', hold=True)
         daemon = self.daemon(target, workers=2)
-        ids = [daemon.accept_ok(f's{n}', kind='note', payload={'n': n}) for n in range(60)]
-        wait_until(lambda: len(target.posts()) == 60, 10, 'all of them in flight')
+        ids = []
+
+        def holders():
+            frame = json.loads(daemon.ctl('top', '--once', '--json', '--state-dir', str(daemon.state)).stdout)
+            return {delivery['worker'] for delivery in frame['in_flight']}
+
+        def both_hold_some():
+            # Either worker may take what is due: more sessions until both have.
+            ids.extend(daemon.accept_ok(f's{len(ids)}-{n}', kind='note', payload={'n': n}) for n in range(30))
+            wait_until(lambda: len(target.posts()) == len(ids), 10, 'all of them in flight')
+            return len(holders()) == 2
+        wait_until(both_hold_some, 30, 'deliveries of both workers')
+        accepted = len(ids)
         victim = daemon.pids('worker')[0]
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: len(target.posts()) > 60, 10, 'something sent again')
+        wait_until(lambda: len(target.posts()) > accepted, 10, 'something sent again')
         target.clear_script()
         target.release()
         self.assertDelivered(target, ids)
