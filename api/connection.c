@@ -3,7 +3,6 @@
 #include "api/connection.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 static void unlink_from(struct connections *all, struct connection *c)
@@ -66,21 +65,34 @@ void connection_set_phase(struct connections *all, struct connection *c,
     }
 }
 
-static void cut(struct connections *all, struct connection *c, bool say_why)
+/* The library answers only what it has read whole, so this goes around it. If it does not fit, the
+ * client learns less. */
+static void say(int fd, enum problem_id problem)
 {
-    static const char answer[] =
-        "HTTP/1.1 408 Request Timeout\r\n"
-        "Connection: close\r\n"
-        "Content-Type: application/problem+json\r\n"
-        "Content-Length: 164\r\n\r\n"
-        "{\"type\":\"/problems/request_timeout\",\"title\":\"The request came in too slowly\","
-        "\"status\":408,\"code\":\"request_timeout\",\"detail\":\"Send it again, at once.   \"}";
+    struct buf body, answer;
 
-    if (say_why) {
-        /* The library answers only what it has read whole, so this goes around it: nothing of its
-         * own is under way on a connection whose request is still coming in. If it does not fit,
-         * the client learns less. */
-        (void)send(c->fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    buf_init(&body, 4096);
+    buf_init(&answer, 8192);
+    problem_write(problem, (struct span){0}, &body);
+    (void)buf_appendf(&answer,
+                      "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: " PROBLEM_CONTENT_TYPE
+                      "\r\nContent-Length: %zu\r\n\r\n",
+                      problem_get(problem)->status, problem_get(problem)->code, body.len);
+    (void)buf_append(&answer, body.bytes, body.len);
+    if (!answer.failed) {
+        (void)send(fd, answer.bytes, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    buf_done(&answer);
+    buf_done(&body);
+}
+
+void connection_cut(struct connections *all, struct connection *c, enum problem_id problem)
+{
+    if (c->is_cut) {
+        return;
+    }
+    if (problem != PROBLEM_NONE) {
+        say(c->fd, problem);
     }
     (void)shutdown(c->fd, SHUT_RDWR);
     /* Out of the timed lists: the library closes it in one of its next turns. */
@@ -95,7 +107,10 @@ int64_t connections_expire(struct connections *all, int64_t now_ms)
 
     for (unsigned phase = 0; phase < CONNECTION_PHASE_TIMED; phase++) {
         while (all->first[phase] && all->first[phase]->deadline_ms <= now_ms) {
-            cut(all, all->first[phase], phase == CONNECTION_HEAD || phase == CONNECTION_BODY);
+            bool has_begun = phase == CONNECTION_HEAD || phase == CONNECTION_BODY;
+
+            connection_cut(all, all->first[phase],
+                           has_begun ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_NONE);
         }
         if (all->first[phase] && all->first[phase]->deadline_ms < next) {
             next = all->first[phase]->deadline_ms;
@@ -107,9 +122,9 @@ int64_t connections_expire(struct connections *all, int64_t now_ms)
 void connections_cut_idle(struct connections *all)
 {
     while (all->first[CONNECTION_IDLE]) {
-        cut(all, all->first[CONNECTION_IDLE], false);
+        connection_cut(all, all->first[CONNECTION_IDLE], PROBLEM_NONE);
     }
     while (all->first[CONNECTION_HEAD]) {
-        cut(all, all->first[CONNECTION_HEAD], false);
+        connection_cut(all, all->first[CONNECTION_HEAD], PROBLEM_NONE);
     }
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct MHD_Connection;
+#include "api/problem.h"
 
 enum connection_phase {
     CONNECTION_HEAD,    /* a new one: its first request's head is due */
@@ -40,6 +40,10 @@ struct connection *connection_create(struct connections *all, int fd, int64_t no
 void connection_destroy(struct connections *all, struct connection **connection);
 void connection_set_phase(struct connections *all, struct connection *connection,
                           enum connection_phase phase, int64_t now_ms);
+/* Ends a connection at once; `problem` is told where nothing of the library's own can be under way
+ * (a request whose body still comes in), PROBLEM_NONE tells nothing. */
+void connection_cut(struct connections *all, struct connection *connection,
+                    enum problem_id problem);
 /* Cuts those past their deadline; with 408 where a request has begun. Returns when the next one is
  * due, INT64_MAX: none. */
 int64_t connections_expire(struct connections *all, int64_t now_ms);

@@ -60,8 +60,10 @@ void request_answer_out(struct request *request, unsigned status, const char *co
     size_t len = 0;
 
     if (request->out.failed) {
+        const size_t max = request->out.max; /* the buffer serves later requests too */
+
         buf_done(&request->out);
-        buf_init(&request->out, 4096);
+        buf_init(&request->out, max);
         request_problem(request, PROBLEM_INTERNAL, (struct span){0});
         return;
     }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,8 +26,9 @@
 #include "common/base/settings.h"
 #include "common/shm/metrics.h"
 
-#define CONNECTION_MEMORY (32U << 10) /* a head has to fit; beyond: 431 */
-#define HEAD_ALLOWANCE    (16U << 10) /* of a body, beyond text, model and payload */
+#define CONNECTION_MEMORY (32U << 10) /* a head has to fit; beyond: the library's own 431 */
+#define HEAD_MAX          (16U << 10) /* what PROBLEM_HEADERS_TOO_LARGE says */
+#define BODY_ALLOWANCE    (16U << 10) /* of a body, beyond text, model and payload */
 #define OUT_MAX           (512U << 20)
 #define IDLE_MS           75000
 #define WRITING_MS        60000
@@ -184,6 +186,47 @@ static void set_phase(struct request *request, enum connection_phase phase)
     }
 }
 
+struct framing {
+    unsigned lengths, encodings;
+};
+
+static enum MHD_Result count_framing(void *cls, enum MHD_ValueKind kind, const char *name,
+                                     const char *value)
+{
+    struct framing *framing = cls;
+
+    (void)kind;
+    (void)value;
+    framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    framing->encodings += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    return MHD_YES;
+}
+
+/* Two lengths: a proxy before us may have gone by the other one, and what we took for the next
+ * request would be part of a body (RFC 9112 §6.3). The library takes the first. */
+static bool is_ambiguous(const struct request *request)
+{
+    struct framing framing = {0};
+
+    MHD_get_connection_values(request->conn, MHD_HEADER_KIND, count_framing, &framing);
+    return framing.lengths + framing.encodings > 1;
+}
+
+static bool is_head_too_large(const struct request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return info && info->header_size > HEAD_MAX;
+}
+
+/* Answered before the body is read: the library then closes the connection. */
+static bool is_answered_at_once(enum problem_id problem)
+{
+    return problem == PROBLEM_TOO_LARGE || problem == PROBLEM_AMBIGUOUS_LENGTH ||
+           problem == PROBLEM_HEADERS_TOO_LARGE;
+}
+
 /* What the head alone decides; the body is then read and dropped, so that the connection stays of
  * use. */
 static void judge_head(struct request *request, const char *method, const char *url)
@@ -193,6 +236,11 @@ static void judge_head(struct request *request, const char *method, const char *
     request->route = match.route;
     request->params = match.params;
     request->allowed = match.allowed;
+    if (is_ambiguous(request) || is_head_too_large(request)) {
+        request->early =
+            is_ambiguous(request) ? PROBLEM_AMBIGUOUS_LENGTH : PROBLEM_HEADERS_TOO_LARGE;
+        return;
+    }
     if (match.route == ROUTE_NONE) {
         request->early = match.allowed ? PROBLEM_METHOD_NOT_ALLOWED : PROBLEM_NOT_FOUND;
         return;
@@ -223,19 +271,36 @@ static void judge_head(struct request *request, const char *method, const char *
     }
 }
 
-static void take_body(struct request *request, const char *bytes, size_t len)
+/* MHD_NO: the connection ends. Whoever sends on and on is not listened to for ever, but told why.
+ */
+static enum MHD_Result take_body(struct request *request, const char *bytes, size_t len)
 {
+    struct server *server = request->server;
+
     request->body_seen += len;
+    if (request->body_seen > (uint64_t)server->body_max + DROPPED_BODY_MAX) {
+        if (request->connection) {
+            connection_cut(&server->connections, request->connection, PROBLEM_TOO_LARGE);
+        }
+        return MHD_NO;
+    }
     if (request->early != PROBLEM_NONE || !route_takes_json(request->route)) {
-        return;
+        return MHD_YES;
     }
     if (buf_append(&request->body, bytes, len) < 0) {
         request->early = PROBLEM_TOO_LARGE;
     }
+    return MHD_YES;
 }
 
 static void answer_early(struct request *request)
 {
+    if (route_takes_json(request->route)) {
+        metrics_add(request->server->api->metrics, METRIC_accepts_total,
+                    request->early == PROBLEM_TOO_LARGE ? LABEL_ACCEPT_RESULT_TOO_LARGE
+                                                        : LABEL_ACCEPT_RESULT_INVALID,
+                    1);
+    }
     request_problem(request, request->early, (struct span){0});
     if (request->early == PROBLEM_METHOD_NOT_ALLOWED) {
         char allow[64] = "";
@@ -328,8 +393,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
         request->connection = info ? info->socket_context : NULL;
         set_phase(request, CONNECTION_BODY);
         judge_head(request, method, url);
-        if (request->early == PROBLEM_TOO_LARGE) {
-            /* Answered before the body: the library then closes the connection. */
+        if (is_answered_at_once(request->early)) {
             request->stage = REQUEST_HANDLED;
             answer_early(request);
             return send_answer(request);
@@ -339,11 +403,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
     switch (request->stage) {
     case REQUEST_READING:
         if (*upload_len > 0) {
-            take_body(request, upload, *upload_len);
+            const size_t len = *upload_len;
+
             *upload_len = 0;
-            /* Whoever sends on and on is not listened to for ever. */
-            return request->body_seen > (uint64_t)server->body_max + DROPPED_BODY_MAX ? MHD_NO
-                                                                                      : MHD_YES;
+            return take_body(request, upload, len);
         }
         return complete(request);
     case REQUEST_WAITING:
@@ -392,6 +455,32 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_
         *socket_context = NULL;
         return;
     }
+}
+
+/* The library's own limit counts per listener. */
+static enum MHD_Result may_connect(void *cls, const struct sockaddr *address, socklen_t len)
+{
+    const struct server *server = cls;
+
+    (void)address;
+    (void)len;
+    return server->connections.count < server->api->settings->http_max_connections ? MHD_YES
+                                                                                   : MHD_NO;
+}
+
+/* It tells of every client that went away in the middle: nothing that a person must know. */
+static __attribute__((format(printf, 2, 0))) void on_library_log(void *cls, const char *format,
+                                                                 va_list args)
+{
+    char text[256];
+
+    (void)cls;
+    if (!log_wants(LOG_LEVEL_DEBUG)) {
+        return;
+    }
+    (void)vsnprintf(text, sizeof(text), format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_debug("the HTTP library says", "text", text);
 }
 
 /* Names are taken as they stand in the path: `%2F` in one is three characters, not a slash. */
@@ -458,13 +547,13 @@ static int start_listener(struct server *server, int fd)
     listener->server = server;
     listener->fd = fd;
     listener->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, settings->http_max_connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, settings->http_max_connections_per_address,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_path, server, MHD_OPTION_END);
+        flags, 0, may_connect, server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
+        on_library_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        settings->http_max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        settings->http_max_connections_per_address, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_path, server, MHD_OPTION_END);
     if (!listener->daemon) {
         return -EIO;
     }
@@ -495,7 +584,7 @@ int server_create(struct api *api, const int *fds, uint32_t count, struct server
         return -ENOMEM;
     }
     server->api = api;
-    server->body_max = settings->max_text_bytes * 3 + HEAD_ALLOWANCE;
+    server->body_max = settings->max_text_bytes * 3 + BODY_ALLOWANCE;
     server->connections.limit_ms[CONNECTION_HEAD] = settings->http_header_timeout;
     server->connections.limit_ms[CONNECTION_BODY] = settings->http_body_timeout;
     server->connections.limit_ms[CONNECTION_IDLE] = IDLE_MS;

@@ -3,6 +3,7 @@ import contextlib
 import json
 import random
 import socket
+import struct
 
 import harness
 from harness import SystemTest, raw_request, read_answer, wait_until
@@ -244,6 +245,51 @@ class Wire(SystemTest):
                         return True
                 wait_until(cut, 8, 'the dripping client to be cut', every=0.1)
         self.still_well()
+
+    def test_a_client_that_is_cut_is_told_why_in_a_whole_document(self):
+        for data in (b'GET /readyz HTTP/1.1\r\nHost: x\r\nX-Drip: ',
+                     raw_request('POST', ACCEPT, b'', [('Content-Length', '1000'), ('Content-Type', 'application/json')]) + b'{"a'):
+            with self.subTest(data=data[:20]):
+                self.assertProblem(self.send(data), 408, 'request_timeout')
+        self.still_well()
+
+    def test_a_chunked_body_without_end_is_cut_with_a_reason(self):
+        head = raw_request('POST', ACCEPT, headers=[('Transfer-Encoding', 'chunked'), ('Content-Type', 'application/json')])
+        answer = self.send(head + (b'10000\r\n' + b'x' * 65536 + b'\r\n') * 200)
+        self.assertProblem(answer, 413, 'too_large')
+        self.still_well()
+
+    def test_a_body_with_two_lengths_is_refused_and_what_follows_it_is_not_read(self):
+        body = json.dumps(GOOD).encode()
+        hidden = raw_request('POST', ACCEPT, body)
+        for headers in ([('Content-Length', '2'), ('Content-Length', str(len(body)))],
+                        [('Content-Length', str(len(body))), ('Transfer-Encoding', 'chunked')],
+                        [('Transfer-Encoding', 'chunked'), ('Content-Length', '2')]):
+            with self.subTest(headers=headers):
+                answer = self.send(raw_request('POST', ACCEPT, body, headers) + hidden)
+                self.assertProblem(answer, 400, 'ambiguous_length')
+                self.assertEqual(answer.headers.get('connection', '').lower(), 'close')
+        self.assertEqual(self.the_target.requests(), [])
+        self.still_well()
+
+    def test_a_large_head_is_refused_with_a_problem_document(self):
+        answer = self.send(raw_request('GET', '/healthz', headers=[('X-Big', 'x' * 20000)]))
+        self.assertProblem(answer, 431, 'headers_too_large')
+        self.still_well()
+
+    def test_clients_that_go_away_leave_log_lines_of_our_form_only(self):
+        def lines():
+            return [line for line in self.the_daemon.log().splitlines() if 'Failed to send' in line]
+
+        def reset_until_told():
+            sock = self.the_daemon.socket()
+            sock.sendall(raw_request('POST', ACCEPT, json.dumps(GOOD).encode()))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+            sock.close()
+            return lines()
+        wait_until(reset_until_told, 20, 'a line about a client that went away', every=0.05)
+        for line in lines():
+            self.assertRegex(line, r'^ts=\S+ level=debug role=api ')
 
     def test_expect_100_continue_gets_it(self):
         body = json.dumps(GOOD).encode()
