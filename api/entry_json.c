@@ -49,7 +49,7 @@ void entry_json_write(const struct entry *entry, struct span id,
 
     json_open(out, '{');
     json_member_text(out, "id", id);
-    json_member_text(out, "session", entry->session);
+    json_member_text(out, "sessionID", entry->session);
     json_member_text(out, "clientMessageID", body->client_message_id);
     json_member_text(out, "userID", body->user_id);
     json_member_text(out, "kind", body->kind);
@@ -95,7 +95,7 @@ void entry_json_write_tombstone(const struct tombstone *tombstone, struct span i
 {
     json_open(out, '{');
     json_member_text(out, "id", id);
-    json_member_text(out, "session", tombstone->session);
+    json_member_text(out, "sessionID", tombstone->session);
     json_member_text(out, "clientMessageID", tombstone->client_message_id);
     json_member_text(out, "kind", tombstone->kind);
     json_member_text(out, "status", tombstone->how);
