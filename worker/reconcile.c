@@ -13,6 +13,8 @@
 #include "worker/held.h"
 #include "worker/worker.h"
 
+#define PARTITIONS_PER_LOOK 4 /* with a heartbeat of 500 ms: all of them in 8 s */
+
 enum look {
     LOOK_DONE,
     LOOK_WANTED, /* waits for its claim to come back, or for the store */
@@ -23,6 +25,7 @@ struct reconcile {
     struct worker *worker;
     struct token_parts own;
     struct lock_token prefix;
+    uint32_t next; /* where reconcile_look_around goes on */
     struct one {
         struct reconcile *reconcile;
         enum look look;
@@ -130,6 +133,16 @@ void reconcile_retry(struct reconcile *reconcile)
         if (reconcile->partitions[p].look == LOOK_WANTED) {
             look(&reconcile->partitions[p]);
         }
+    }
+}
+
+void reconcile_look_around(struct reconcile *reconcile)
+{
+    for (uint32_t i = 0; i < PARTITIONS_PER_LOOK; i++) {
+        if (reconcile->partitions[reconcile->next].look == LOOK_DONE) {
+            reconcile_partition(reconcile, reconcile->next);
+        }
+        reconcile->next = (reconcile->next + 1) % PARTITION_COUNT;
     }
 }
 

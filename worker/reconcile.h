@@ -1,7 +1,7 @@
 /* Finds sessions that are locked for this slot and that no delivery of ours knows: claims whose
  * answers were lost (given back unsent), and what an earlier process in this slot held (recovered:
- * we hold the slot's lock, so it is dead). Runs at start and after every lost connection. Contract
- * §2, last paragraphs; §8. */
+ * we hold the slot's lock, so it is dead). Runs at start, after every lost connection, and slowly
+ * all the time. Contract §2, last paragraphs; §8. */
 #ifndef WORKER_RECONCILE_H
 #define WORKER_RECONCILE_H
 
@@ -18,6 +18,9 @@ void reconcile_start(struct reconcile *reconcile);
 void reconcile_partition(struct reconcile *reconcile, uint32_t partition);
 /* Tries again where the store did not answer; called now and then. */
 void reconcile_retry(struct reconcile *reconcile);
+/* Looks at the next few partitions, called with each heartbeat: what a lost connection had sent may
+ * reach the store long after the look that followed the reconnect, when a network held it back. */
+void reconcile_look_around(struct reconcile *reconcile);
 /* The scheduler: a claim's answer came, so that its partition can be looked at now if it waits for
  * that. */
 void reconcile_claim_came_back(struct reconcile *reconcile, uint32_t partition);

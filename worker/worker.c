@@ -117,6 +117,9 @@ static void on_heartbeat(uv_timer_t *timer)
     shm_hint_drain(worker->shm, on_hint, worker); /* whatever wake-ups say */
     if (!worker->is_draining) {
         reconcile_retry(worker->reconcile);
+        if (store_is_up(worker->store)) {
+            reconcile_look_around(worker->reconcile);
+        }
     }
 }
 

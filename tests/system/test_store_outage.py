@@ -2,6 +2,7 @@
 import contextlib
 import http.client
 import signal
+import socket
 import threading
 import time
 
@@ -145,6 +146,82 @@ class Outage(SystemTest):
                 valkey('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
             entry = daemon.accept_patiently(session=f's{n}', clientMessageID='m', kind='pay', payload={})
             self.assertDelivered(self.the_target, [entry], times=1)
+
+
+class SlowNetwork:
+    """TCP between outboxd and its store. After cut() everybody is connected anew at once, and what the old connections had
+    sent reaches the store `late` seconds afterwards: as segments do that a network held back."""
+
+    def __init__(self, path, late):
+        self.path, self.late = str(path), late
+        self.listener = socket.create_server(('127.0.0.1', 0), backlog=100)
+        self.port = self.listener.getsockname()[1]
+        self.passing = threading.Event()
+        self.passing.set()
+        self.clients, self.late_bytes = set(), 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                upstream = socket.socket(socket.AF_UNIX)
+                upstream.connect(self.path)
+                self.clients.add(client)
+                threading.Thread(target=self.to_store, args=(client, upstream), daemon=True).start()
+                threading.Thread(target=self.to_client, args=(client, upstream), daemon=True).start()
+
+    def to_store(self, client, upstream):
+        with contextlib.suppress(OSError), upstream, client:
+            while data := self.receive(client):
+                if client not in self.clients or not self.passing.is_set():
+                    self.passing.wait()
+                    time.sleep(self.late)
+                    self.late_bytes += len(data)
+                upstream.sendall(data)
+            time.sleep(self.late)
+
+    @staticmethod
+    def receive(client):
+        with contextlib.suppress(OSError):
+            return client.recv(1 << 20)
+        return b''
+
+    @staticmethod
+    def to_client(client, upstream):
+        with contextlib.suppress(OSError):
+            while data := upstream.recv(1 << 20):
+                with contextlib.suppress(OSError):
+                    client.sendall(data)
+            client.shutdown(socket.SHUT_RDWR)
+
+    def cut(self, after):
+        """What is sent for `after` seconds is held back; then all connections end for those who have them."""
+        self.passing.clear()
+        time.sleep(after)
+        old, self.clients = self.clients, set()
+        self.passing.set()
+        for client in old:
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+
+class LateCalls(SystemTest):
+    def test_claims_that_reach_the_store_after_their_connection_was_given_up_leave_no_session_locked(self):
+        target = self.target()
+        store = self.own_store()
+        network = SlowNetwork(store.path, late=1.0)
+        self.addCleanup(network.listener.close)
+        daemon = self.daemon(target, store={'url': f'valkey://127.0.0.1:{network.port}'})
+        load = Load(daemon, 'fire')
+        wait_until(lambda: len(load.accepted()) > 100, 20, 'accepts')
+        network.cut(after=0.3)
+        before = len(load.accepted())
+        wait_until(lambda: len(load.accepted()) > before + 50 and network.late_bytes > 0, 20, 'accepts to go on')
+        load.end()
+        daemon.wait_ready()
+        # Given back unsent: neither stuck until the lock's end nor "outcome unknown".
+        self.assertDelivered(target, load.accepted(), timeout=20, times=1)
 
 
 class Preflight(SystemTest):
