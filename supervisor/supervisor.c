@@ -316,6 +316,7 @@ static void on_tick(uv_timer_t *timer)
     struct supervisor *supervisor = timer->data;
 
     shm_heartbeat(supervisor->shm);
+    shm_mend(supervisor->shm); /* outboxctl attaches at any time */
     if (supervisor->children && supervisor->phase <= PHASE_DRAINING) {
         children_watch(supervisor->children);
     }

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/core/keys.h"
 #include "common/shm/metrics.h"
+#include "common/shm/shm_fault.h"
 #include "common/shm/shm_private.h"
 
 #define SEGMENT_MODE     0640
@@ -89,7 +90,7 @@ static struct shm *shm_alloc(void)
     struct shm *shm = calloc(1, sizeof(*shm));
 
     if (shm) {
-        shm->fd = -1;
+        shm->fd = shm->guard_fd = -1;
         shm->my_slot = SHM_NO_SLOT;
     }
     return shm;
@@ -104,6 +105,10 @@ static int map_bytes(struct shm *shm, int fd, uint64_t size_bytes, int protectio
     }
     shm->base = base;
     shm->size_bytes = size_bytes;
+    if (shm->fd < 0 && protection & PROT_WRITE) {
+        shm->guard_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* without one: only memory of our own */
+    }
+    shm_fault_guard(base, size_bytes, shm->fd >= 0 ? shm->fd : shm->guard_fd, protection);
     return 0;
 }
 
@@ -274,6 +279,7 @@ void shm_destroy(struct shm **shm_pointer)
     }
     *shm_pointer = NULL;
     if (shm->base) {
+        shm_fault_unguard(shm->base);
         (void)munmap(shm->base, shm->size_bytes); /* can't fail for a mapping of our own */
     }
     if (shm->name[0]) {
@@ -281,6 +287,9 @@ void shm_destroy(struct shm **shm_pointer)
     }
     if (shm->fd >= 0) {
         close(shm->fd);
+    }
+    if (shm->guard_fd >= 0) {
+        close(shm->guard_fd);
     }
     free(shm->free_locks);
     free(shm->lock_in_use);

@@ -33,8 +33,8 @@ struct shm_sizes {
  * -EINVAL (sizes), -EEXIST, -ENOSPC, -errno. */
 int shm_create(struct shm **ret, const char *state_dir, uint64_t generation,
                const struct shm_sizes *sizes);
-/* The creator writes the header anew from its own memory: before a child is started, so that
- * garbage there can't keep one from attaching. */
+/* The creator writes the header anew from its own memory, before a child is started and now and
+ * then: so that garbage there can't keep anybody from attaching. */
 void shm_mend(struct shm *shm);
 /* The creator's descriptor, for passing on (CLOEXEC; owned by `shm`); -1 for who attached. */
 int shm_fd(const struct shm *shm);

@@ -33,6 +33,7 @@ struct shm {
     uint64_t created_boot_ms; /* the creator only: for shm_mend */
     uint32_t my_slot;         /* SHM_NO_SLOT: mapped read-only */
     int fd;                   /* the creator's; -1 otherwise */
+    int guard_fd;             /* who attached: its own, for making the segment whole again; -1 */
     char name[SHM_NAME_MAX];  /* the creator's, to be unlinked; empty otherwise */
     struct metrics metrics;   /* own slot */
     uint32_t *free_locks;     /* workers: a stack of free indexes of the own lock table */

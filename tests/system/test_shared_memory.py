@@ -4,6 +4,7 @@ import mmap
 import os
 import random
 import threading
+import time
 
 import harness
 from harness import SystemTest, wait_until
@@ -95,6 +96,31 @@ class Garbage(SystemTest):
         # Nothing was claimed by a hint that nobody sent: the watchdog would have ended a process that stands.
         wait_until(lambda: not [s for s in {r.key for r in target.posts()} if s not in set(accepted)], 5)
         self.assertEqual(daemon.processes(), pids, 'a process ended')
+
+    def test_a_segment_that_is_cut_short_ends_no_process(self):
+        target = self.target()
+        daemon = self.daemon(target, watchdog='3s')
+        segments = daemon.segments()
+        self.assertTrue(segments, 'no segment found: this test tells nothing')
+        pids = daemon.processes()
+        for part in (0, 4096, 0.5):
+            for path in segments:
+                size = path.stat().st_size
+                os.truncate(path, int(size * part) if part == 0.5 else part)
+            ids = [daemon.accept_patiently(session=f's{n}', clientMessageID=f'{part}-{n}', kind='pay', payload={'n': n})
+                   for n in range(20)]
+            self.assertDelivered(target, ids, times=1)
+            wait_until(lambda: all(path.stat().st_size == size for path in segments), 10, 'the segment to be whole again')
+            self.assertEqual(daemon.processes(), pids, 'a process ended')
+            wait_until(lambda: daemon.ctl('top', '--once', '--json', '--state-dir', str(daemon.state)).returncode == 0, 10,
+                       'the segment to be readable')
+        # Whoever comes new finds a segment, too, and those that beat there are not taken for hanging.
+        daemon.kill('worker')
+        self.assertDelivered(target, [daemon.accept_ok(kind='pay', payload={})], times=1)
+        survivors = {pid for pid, comm in pids.items() if comm != 'outboxd-worker'}
+        started = time.monotonic()
+        wait_until(lambda: time.monotonic() - started > 4, 10, 'the watchdog to have had its time')
+        self.assertLessEqual(survivors, set(daemon.processes()), 'a process ended')
 
     def test_a_worker_that_dies_after_garbage_is_recovered_all_the_same(self):
         target = self.target()
