@@ -71,9 +71,11 @@ local function claim_from(ws, want)
     return
   end
   local sessions = call('ZRANGEBYSCORE', key('outboxws', ws), '-inf', now, 'LIMIT', 0, want)
+  held_counts = {} -- all that are taken count at once
   for i = 1, #sessions do
     try_claim(ws, sessions[i])
   end
+  settle_counts(ws)
   reindex(ws, true)
 end
 

@@ -25,6 +25,12 @@ local function has(flags, flag)
   return flags and flags:find(flag, 1, true) ~= nil
 end
 
+local function small_fields(status, session, cmid, user, kind, flags, sends, accepted, digest, prior, first_claim, again)
+  return {status = status or 'broken', session = session or '', cmid = cmid or '', user = user or '', kind = kind or '',
+          flags = flags or '', sends = whole(sends), accepted = whole(accepted), digest = digest or '', prior = prior,
+          first_claim = first_claim, retry = again or nil}
+end
+
 -- The small fields that transitions need. nil: there is no such entry. One whose status was lost is still there: people
 -- can send it again or remove it.
 local function load(ws, id)
@@ -33,26 +39,20 @@ local function load(ws, id)
   if not v[1] and call('EXISTS', key('outboxe', ws, id)) == 0 then
     return nil
   end
-  return {status = v[1] or 'broken', session = v[2] or '', cmid = v[3] or '', user = v[4] or '', kind = v[5] or '', flags = v[6] or '',
-          sends = whole(v[7]), accepted = whole(v[8]), digest = v[9] or '', prior = v[10],
-          first_claim = v[11], retry = v[12] or nil}
+  return small_fields(unpack(v))
 end
 
 -- Contract §7: one event in the partition's stream; its ID is the store's time. Empty members are left out.
 local function event(ws, id, e, what, ...)
   local args = {'XADD', 'outboxev' .. tag, 'MAXLEN', '~', ARGV[2], '*', 'type', what, 'workspaceID', decode(ws),
                 'sessionID', e.session, 'entryID', id, 'kind', e.kind}
-  local n = #args
-  local function add(name, value)
-    if value and value ~= '' then
-      args[n + 1], args[n + 2] = name, value
+  local n = 16
+  local more = {'clientMessageID', e.cmid, 'userID', e.user, ...}
+  for i = 1, #more, 2 do
+    if more[i + 1] ~= '' then
+      args[n + 1], args[n + 2] = more[i], more[i + 1]
       n = n + 2
     end
-  end
-  add('clientMessageID', e.cmid)
-  add('userID', e.user)
-  for i = 1, select('#', ...), 2 do
-    add(select(i, ...), (select(i + 1, ...)))
   end
   call(unpack(args))
 end
@@ -60,20 +60,38 @@ end
 local is_open = {pending = true, delivering = true, verifying = true}
 local is_known = {pending = true, delivering = true, verifying = true, error = true, parked = true}
 
--- Keeps the gauges in step with a change of status; nil stands for "not in the store". A counter that can't be counted
--- with stops no delivery.
+-- Changes of a workspace's gauges that wait for settle_counts; nil: none waits, each is written at once. For scripts that
+-- end one entry and take the next, or take many: most of their changes cancel out or add up.
+local held_counts
+
+-- A counter that can't be counted with stops no delivery.
+local function count(ws, status, by)
+  if held_counts then
+    held_counts[status] = (held_counts[status] or 0) + by
+  elseif by ~= 0 then
+    redis.pcall('HINCRBY', 'outboxstat' .. tag, status, by)
+    redis.pcall('HINCRBY', key('outboxwsstat', ws), status, by)
+  end
+end
+
+local function settle_counts(ws)
+  local changes = held_counts or {}
+  held_counts = nil
+  for status, by in pairs(changes) do
+    count(ws, status, by)
+  end
+end
+
+-- Keeps the gauges in step with a change of status; nil stands for "not in the store".
 local function recount(ws, id, e, from, to)
   if from == to then
     return
   end
-  local all, own = 'outboxstat' .. tag, key('outboxwsstat', ws)
   if is_known[from] then
-    redis.pcall('HINCRBY', all, from, -1)
-    redis.pcall('HINCRBY', own, from, -1)
+    count(ws, from, -1)
   end
   if to then
-    redis.pcall('HINCRBY', all, to, 1)
-    redis.pcall('HINCRBY', own, to, 1)
+    count(ws, to, 1)
   end
   if is_open[to] and not is_open[from] then
     call('ZADD', 'outboxopen' .. tag, e.accepted, ws .. ':' .. id)
@@ -82,8 +100,21 @@ local function recount(ws, id, e, from, to)
   end
 end
 
+-- A workspace's settings as the store gives them. No script that asks writes them: they are read once.
+local confs = {}
+local function conf(ws)
+  confs[ws] = confs[ws] or call('HGETALL', key('outboxconf', ws))
+  return confs[ws]
+end
+
 local function is_paused(ws)
-  return call('HGET', key('outboxconf', ws), 'paused') == '1'
+  local fields = conf(ws)
+  for i = 1, #fields, 2 do
+    if fields[i] == 'paused' then
+      return fields[i + 1] == '1'
+    end
+  end
+  return false
 end
 
 -- The workspace's score follows its earliest session. What is overdue keeps its place in the row.
@@ -92,6 +123,7 @@ local function reindex(ws, go_behind)
   local first = call('ZRANGE', key('outboxws', ws), 0, 0, 'WITHSCORES')
   if not first[1] then
     call('ZREM', due, ws)
+    settle_counts(ws) -- before its own counts go
     call('DEL', key('outboxwsstat', ws))
     return
   end
@@ -123,9 +155,9 @@ end
 local function walk(ws, ses, ghosts)
   local queue = key('outboxq', ws, ses)
   local due = nil
-  local from = 0
+  local from, size = 0, 1 -- mostly the first one may go: nobody reads on then
   while true do
-    local ids = call('LRANGE', queue, from, from + 15)
+    local ids = call('LRANGE', queue, from, from + size - 1)
     for i = 1, #ids do
       local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt', 'flags')
       local status = v[1]
@@ -150,10 +182,10 @@ local function walk(ws, ses, ghosts)
         end
       end
     end
-    if #ids < 16 then
+    if #ids < size then
       return nil, due
     end
-    from = from + 16
+    from, size = from + size, 16
   end
 end
 

@@ -18,7 +18,9 @@ local function end_entry(ws, ses, id, e, how, ttl, more)
     call('ZADD', ended, now + ttl, 't:' .. id)
   end
   if call('PTTL', ended) < ttl then
-    call('PEXPIRE', ended, ttl) -- all that it names is gone by then: a workspace that falls silent leaves nothing
+    -- All that it names is gone by then: a workspace that falls silent leaves nothing. A minute more than that, so that
+    -- one in a minute pays for it and not every entry.
+    call('PEXPIRE', ended, ttl + 60000)
   end
   local old = call('ZRANGEBYSCORE', ended, '-inf', now, 'LIMIT', 0, 8)
   if old[1] then

@@ -22,9 +22,9 @@ local function delay_until(due)
   return math.max(due - now, 0)
 end
 
--- A claim as the worker reads it.
-local function claim_reply(ws, ses, id, mode, token)
-  return {ws, ses, id, mode, token, call('HGETALL', key('outboxe', ws, id)), call('HGETALL', key('outboxconf', ws))}
+-- A claim as the worker reads it. `fields`: all that the entry holds, if it was just read.
+local function claim_reply(ws, ses, id, mode, token, fields)
+  return {ws, ses, id, mode, token, fields or call('HGETALL', key('outboxe', ws, id)), conf(ws)}
 end
 
 -- What somebody was sending when he died: its outcome is unknown (contract §8).
@@ -39,7 +39,14 @@ end
 
 -- Stages an entry. A re-send of a kind that can be looked up is looked up first (contract §3, Verify).
 local function take(ws, ses, id, token)
-  local e = load(ws, id)
+  -- Read once and whole, for the answer: to ask for a dozen fields by name first costs four times as much.
+  local fields = call('HGETALL', key('outboxe', ws, id))
+  local v, place = {}, {}
+  for i = 1, #fields, 2 do
+    v[fields[i]], place[fields[i]] = fields[i + 1], i
+  end
+  local e = small_fields(v.status, v.session, v.clientMessageID, v.userID, v.kind, v.flags, v.sends, v.acceptedAt, v.digest,
+                         v.prior, v.firstClaimAt, v.retry)
   call('RPUSH', key('outboxd', ws, ses), id)
   if e.status == 'delivering' and not e.prior then
     outcome_unknown(ws, id, e) -- its place in staging was lost
@@ -50,14 +57,20 @@ local function take(ws, ses, id, token)
   if e.status == 'delivering' then
     return claim_reply(ws, ses, id, 'poll', token)
   end
-  local args = {'HSET', key('outboxe', ws, id), 'status', 'delivering', 'sends', e.sends + 1, 'lastAttemptAt', now}
+  local at = string.format('%.0f', now)
+  local args = {'HSET', key('outboxe', ws, id), 'status', 'delivering', 'sends', string.format('%.0f', e.sends + 1),
+                'lastAttemptAt', at}
   if not e.first_claim then
-    args[9], args[10] = 'firstClaimAt', now
+    args[9], args[10] = 'firstClaimAt', at
   end
   call(unpack(args))
+  for i = 3, #args, 2 do -- the answer is as if it were read now
+    local p = place[args[i]] or #fields + 1
+    fields[p], fields[p + 1] = args[i], args[i + 1]
+  end
   recount(ws, id, e, e.status, 'delivering')
   event(ws, id, e, 'delivering', 'attempt', e.sends + 1)
-  return claim_reply(ws, ses, id, 'send', token)
+  return claim_reply(ws, ses, id, 'send', token, fields)
 end
 
 -- What an earlier run of this very call took: the answer is the same again.
