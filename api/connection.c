@@ -2,8 +2,11 @@
  * it does for any client that goes away. Never closes a descriptor: those are the library's. */
 #include "api/connection.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+
+#define LOOK_AFTER_MS 1000
 
 static void unlink_from(struct connections *all, struct connection *c)
 {
@@ -17,6 +20,21 @@ static void unlink_from(struct connections *all, struct connection *c)
     } else {
         all->last[c->phase] = c->before;
     }
+}
+
+static bool is_of_a_head(enum connection_phase phase)
+{
+    return phase == CONNECTION_HEAD || phase == CONNECTION_HEAD_LATE;
+}
+
+static bool is_to_be_looked_at(enum connection_phase phase)
+{
+    return phase == CONNECTION_HEAD || phase == CONNECTION_BODY;
+}
+
+static enum connection_phase late(enum connection_phase phase)
+{
+    return is_of_a_head(phase) ? CONNECTION_HEAD_LATE : CONNECTION_BODY_LATE;
 }
 
 static void append(struct connections *all, struct connection *c, enum connection_phase phase,
@@ -101,16 +119,50 @@ void connection_cut(struct connections *all, struct connection *c, enum problem_
     c->is_cut = true;
 }
 
+void connections_set_limits(struct connections *all, int64_t head_ms, int64_t body_ms,
+                            int64_t idle_ms, int64_t writing_ms)
+{
+    all->limit_ms[CONNECTION_HEAD] = head_ms < LOOK_AFTER_MS ? head_ms : LOOK_AFTER_MS;
+    all->limit_ms[CONNECTION_BODY] = body_ms < LOOK_AFTER_MS ? body_ms : LOOK_AFTER_MS;
+    /* What is left after the look. */
+    all->limit_ms[CONNECTION_HEAD_LATE] = head_ms - all->limit_ms[CONNECTION_HEAD];
+    all->limit_ms[CONNECTION_BODY_LATE] = body_ms - all->limit_ms[CONNECTION_BODY];
+    all->limit_ms[CONNECTION_IDLE] = idle_ms;
+    all->limit_ms[CONNECTION_WRITING] = writing_ms;
+}
+
+/* A client's end that came together with its last bytes is no event of its own: the library, which
+ * is told of changes only, waits for the rest of the request until the deadline. */
+static bool has_ended(const struct connection *c)
+{
+    char byte;
+    const ssize_t len = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void expire(struct connections *all, struct connection *c, int64_t now_ms)
+{
+    const enum connection_phase phase = c->phase;
+
+    if (!is_to_be_looked_at(phase)) {
+        const bool has_begun = phase == late(phase);
+
+        connection_cut(all, c, has_begun ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_NONE);
+    } else if (has_ended(c)) {
+        connection_cut(all, c, PROBLEM_NONE);
+    } else {
+        connection_set_phase(all, c, late(phase), now_ms);
+    }
+}
+
 int64_t connections_expire(struct connections *all, int64_t now_ms)
 {
     int64_t next = INT64_MAX;
 
     for (unsigned phase = 0; phase < CONNECTION_PHASE_TIMED; phase++) {
         while (all->first[phase] && all->first[phase]->deadline_ms <= now_ms) {
-            bool has_begun = phase == CONNECTION_HEAD || phase == CONNECTION_BODY;
-
-            connection_cut(all, all->first[phase],
-                           has_begun ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_NONE);
+            expire(all, all->first[phase], now_ms);
         }
         if (all->first[phase] && all->first[phase]->deadline_ms < next) {
             next = all->first[phase]->deadline_ms;
@@ -126,5 +178,8 @@ void connections_cut_idle(struct connections *all)
     }
     while (all->first[CONNECTION_HEAD]) {
         connection_cut(all, all->first[CONNECTION_HEAD], PROBLEM_NONE);
+    }
+    while (all->first[CONNECTION_HEAD_LATE]) {
+        connection_cut(all, all->first[CONNECTION_HEAD_LATE], PROBLEM_NONE);
     }
 }

@@ -10,8 +10,10 @@
 #include "api/problem.h"
 
 enum connection_phase {
-    CONNECTION_HEAD,    /* a new one: its first request's head is due */
-    CONNECTION_BODY,    /* a request's body is due */
+    CONNECTION_HEAD,      /* a new one: its first request's head is due */
+    CONNECTION_BODY,      /* a request's body is due */
+    CONNECTION_HEAD_LATE, /* the same two, once it was looked whether the client is still there */
+    CONNECTION_BODY_LATE,
     CONNECTION_IDLE,    /* between requests; the next one's head is due */
     CONNECTION_WRITING, /* the answer is being taken away by the client */
     CONNECTION_PHASE_TIMED,
@@ -35,6 +37,8 @@ struct connections {
     uint32_t count;
 };
 
+void connections_set_limits(struct connections *all, int64_t head_ms, int64_t body_ms,
+                            int64_t idle_ms, int64_t writing_ms);
 /* NULL when out of memory. */
 struct connection *connection_create(struct connections *all, int fd, int64_t now_ms);
 void connection_destroy(struct connections *all, struct connection **connection);

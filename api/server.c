@@ -585,10 +585,8 @@ int server_create(struct api *api, const int *fds, uint32_t count, struct server
     }
     server->api = api;
     server->body_max = settings->max_text_bytes * 3 + BODY_ALLOWANCE;
-    server->connections.limit_ms[CONNECTION_HEAD] = settings->http_header_timeout;
-    server->connections.limit_ms[CONNECTION_BODY] = settings->http_body_timeout;
-    server->connections.limit_ms[CONNECTION_IDLE] = IDLE_MS;
-    server->connections.limit_ms[CONNECTION_WRITING] = WRITING_MS;
+    connections_set_limits(&server->connections, settings->http_header_timeout,
+                           settings->http_body_timeout, IDLE_MS, WRITING_MS);
     uv_check_init(api->loop, &server->check);
     server->check.data = server;
     uv_check_start(&server->check, on_check);

@@ -1,6 +1,7 @@
 """Whatever a stranger sends: a problem document with a stable code, never a crash, never a half-written entry."""
 import contextlib
 import json
+import os
 import random
 import socket
 import struct
@@ -252,6 +253,20 @@ class Wire(SystemTest):
             with self.subTest(data=data[:20]):
                 self.assertProblem(self.send(data), 408, 'request_timeout')
         self.still_well()
+
+    def test_clients_that_are_gone_in_the_middle_of_a_request_hold_no_place(self):
+        daemon = self.daemon(self.target(), http={'header_timeout': '10m', 'body_timeout': '10m'})
+        descriptors = f'/proc/{daemon.pid("api")}/fd'
+        before = len(os.listdir(descriptors))
+        whole = raw_request('POST', ACCEPT, b'{"text":"x"}')
+        for linger in (None, struct.pack('ii', 1, 0)):  # an orderly end, and a reset
+            for length in (40, len(whole) - 3):
+                for _ in range(100):
+                    with daemon.socket() as sock:
+                        sock.sendall(whole[:length])
+                        if linger:
+                            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        wait_until(lambda: len(os.listdir(descriptors)) <= before + 5, 15, 'their places to be free')
 
     def test_a_chunked_body_without_end_is_cut_with_a_reason(self):
         head = raw_request('POST', ACCEPT, headers=[('Transfer-Encoding', 'chunked'), ('Content-Type', 'application/json')])
