@@ -14,6 +14,7 @@ PACKAGES_RUN=(
     libuv1-dev libhiredis-dev libcurl4-openssl-dev 'libmsgpack-c-dev|libmsgpack-dev' libmicrohttpd-dev libjansson-dev
     libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libcmocka-dev
 )
+NODE_RELEASE=18
 PACKAGES_TEST=("${PACKAGES_RUN[@]}" clang-format clang-tidy binutils)
 
 packages_say() { printf 'packages: %s\n' "$*"; }
@@ -191,6 +192,24 @@ packages_ensure_store()
     return 1
 }
 
+# The system tests run opencode, which comes with npm. Debian's npm is wanted only where there is none: other sources of
+# node bring their own.
+packages_ensure_node()
+{
+    local -a missing=()
+
+    command -v node >/dev/null || missing+=(nodejs)
+    command -v npm >/dev/null || missing+=(npm)
+    if [ ${#missing[@]} -gt 0 ]; then
+        packages_say "will install: ${missing[*]} (for opencode in the system tests)"
+        packages_install "${missing[@]}" || { packages_say "installing failed: ${missing[*]}" >&2; return 1; }
+    fi
+    if ! [ "$(node -p 'process.versions.node.split(".")[0]')" -ge "$NODE_RELEASE" ]; then
+        packages_say "node $(node --version) is too old for the system tests: $NODE_RELEASE or newer is needed" >&2
+        return 1
+    fi
+}
+
 packages_ensure()
 {
     local -a words=("${PACKAGES_RUN[@]}") missing
@@ -213,5 +232,8 @@ packages_ensure()
         packages_say "will install: ${missing[*]}"
         packages_install "${missing[@]}" || { packages_say "installing failed: ${missing[*]}" >&2; return 1; }
     fi
-    packages_ensure_store
+    packages_ensure_store || return 1
+    if [ "$1" = test ]; then
+        packages_ensure_node
+    fi
 }
