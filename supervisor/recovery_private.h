@@ -45,10 +45,18 @@ struct recovery_cycle {
     size_t stale_count;
 };
 
+/* Where the look through a partition's open entries goes on. */
+struct audit {
+    struct recovery *recovery;
+    int64_t next;
+    bool is_running;
+};
+
 struct recovery {
     struct recovery_options options;
     struct recovery_cycle cycle;
     struct node_watch nodes;
+    struct audit audits[PARTITION_COUNT];
     bool is_stopped, is_watching;
     uint32_t handles; /* uv handles of jobs that are not closed yet */
 };
@@ -56,5 +64,7 @@ struct recovery {
 /* Whether the token's process is one of this node that lives no more: 1; 0: lives; -ENOENT: another
  * node's. */
 int recovery_is_dead_here(const struct recovery *recovery, const struct token_parts *token);
+/* The next few open entries of each of these partitions. */
+void recovery_audit(struct recovery *recovery, uint32_t first_partition, uint32_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* The periodic part: a few partitions every quarter of a second, all of them every two. Takes back
  * locks past their deadline whoever owns them, those of dead processes of this node, and those of
  * other nodes' dead generations; raises our own counter; removes lock files that nothing names any
- * more. */
+ * more; looks for what no claim would find. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +172,7 @@ static void on_tick(uv_timer_t *timer)
     if (cycle->next_partition == 0) {
         begin_cycle(recovery);
     }
+    recovery_audit(recovery, cycle->next_partition, PARTITIONS_PER_TICK);
     sweep_start(&cycle->sweep, cycle->next_partition, PARTITIONS_PER_TICK);
 }
 

@@ -15,26 +15,9 @@ for i = 7, #ARGV, 2 do
   quotas = quotas + 1
 end
 
-local SET_ASIDE = 60000 -- what is broken is looked at again after that
-
--- A locked session that stands as due: its score, its place in outboxlive or its lock's end was lost.
-local function repair_lock(ws, ses)
-  local lock_key = key('outboxlock', ws, ses)
-  local deadline = call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
-  deadline = deadline and number(deadline)
-  if not (deadline and deadline > now and deadline < math.huge) then
-    if call('PTTL', lock_key) < 0 then
-      call('PEXPIRE', lock_key, ttl)
-    end
-    deadline = now + math.max(call('PTTL', lock_key), 1)
-    call('ZADD', 'outboxlive' .. tag, deadline, ws .. ':' .. ses)
-  end
-  index(ws, ses, deadline)
-end
-
 local function claim(ws, ses)
   if holder(ws, ses) then
-    repair_lock(ws, ses)
+    repair_lock(ws, ses, ttl)
     return nil
   end
   recover_staged(ws, ses)

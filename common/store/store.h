@@ -190,6 +190,17 @@ void store_held(struct store *store, uint32_t partition, struct span prefix, sto
  * recovered. */
 void store_recover(struct store *store, struct span workspace, struct span session,
                    struct span token, store_flag_cb *cb, void *arg);
+
+/* The next few open entries of a partition, from a place that the last answer gave (0: from the
+ * start): those that no claim would find (a store restored from pieces) are put back where one
+ * does. `next` is 0 when the end was reached. Costs the same however many there are. */
+struct audit_answer {
+    int64_t next;
+    uint32_t mended;
+};
+typedef void store_audit_cb(enum store_result result, const struct audit_answer *answer, void *arg);
+void store_audit(struct store *store, uint32_t partition, int64_t from, uint32_t limit,
+                 store_audit_cb *cb, void *arg);
 /* Raises this generation's counter (every process of the generation does so every 2 s). */
 void store_beat(struct store *store, const char *node, uint64_t generation, store_flag_cb *cb,
                 void *arg);

@@ -94,3 +94,32 @@ void store_recover(struct store *store, struct span workspace, struct span sessi
     call_span(&call, token);
     call_send(&call, read_recover, (void (*)(void))cb, arg);
 }
+
+static void read_audit(struct pending *pending, enum store_result result,
+                       const struct redisReply *reply)
+{
+    store_audit_cb *cb = (store_audit_cb *)pending->cb;
+    struct audit_answer answer = {0};
+
+    if (result == STORE_OK && !reply_is_array(reply, 3)) {
+        result = STORE_PROTOCOL;
+    }
+    if (result == STORE_OK) {
+        answer.next = reply_number(reply->element[1]);
+        answer.mended = (uint32_t)reply_number(reply->element[2]);
+    }
+    cb(result, &answer, pending->arg);
+}
+
+void store_audit(struct store *store, uint32_t partition, int64_t from, uint32_t limit,
+                 store_audit_cb *cb, void *arg)
+{
+    struct call call;
+
+    call_init(&call, store, SCRIPT_AUDIT, partition);
+    call_key(&call, "outboxopen", partition, (struct span){0}, (struct span){0});
+    call_number(&call, from);
+    call_number(&call, limit);
+    call_number(&call, store->lock_ttl_ms);
+    call_send(&call, read_audit, (void (*)(void))cb, arg);
+}

@@ -304,6 +304,12 @@ static void step_park(void)
     }
 }
 
+/* Whatever stands in the store, every open entry is where a claim finds it. */
+static void step_audit(void)
+{
+    assert_int_equal(sync_audit(s, workspace()), 0);
+}
+
 static void step_nothing(void)
 {
 }
@@ -368,19 +374,13 @@ static void every_accepted_message_ends_exactly_once(void **state)
         next_entry = taken_count = 0;
         sync_raw(s, "FLUSHALL");
         for (unsigned step = 0; step < steps; step++) {
-            void (*const kinds[])(void) = {step_accept,
-                                           step_accept,
-                                           step_accept,
-                                           step_claim,
-                                           step_claim,
-                                           step_outcome,
-                                           step_outcome,
-                                           step_outcome,
-                                           step_outcome,
-                                           step_recover,
-                                           step_expire,
-                                           step_park,
-                                           by_hand ? step_person : step_nothing};
+            void (*const kinds[])(void) = {step_accept,  step_accept,
+                                           step_accept,  step_claim,
+                                           step_claim,   step_outcome,
+                                           step_outcome, step_outcome,
+                                           step_outcome, step_recover,
+                                           step_expire,  step_park,
+                                           step_audit,   by_hand ? step_person : step_nothing};
 
             kinds[draw(sizeof(kinds) / sizeof(kinds[0]))]();
             check(seed, step);

@@ -1,9 +1,26 @@
 -- Locks, staging, and taking a session's next entry.
 
+local SET_ASIDE = 60000 -- what is broken is looked at again after that
+
 local function lock(ws, ses, token, ttl)
   call('SET', key('outboxlock', ws, ses), token, 'PX', ttl)
   call('ZADD', 'outboxlive' .. tag, now + ttl, ws .. ':' .. ses)
   index(ws, ses, now + ttl)
+end
+
+-- A locked session that stands as due: its score, its place in outboxlive or its lock's end was lost.
+local function repair_lock(ws, ses, ttl)
+  local lock_key = key('outboxlock', ws, ses)
+  local deadline = call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
+  deadline = deadline and number(deadline)
+  if not (deadline and deadline > now and deadline < math.huge) then
+    if call('PTTL', lock_key) < 0 then
+      call('PEXPIRE', lock_key, ttl)
+    end
+    deadline = now + math.max(call('PTTL', lock_key), 1)
+    call('ZADD', 'outboxlive' .. tag, deadline, ws .. ':' .. ses)
+  end
+  index(ws, ses, deadline)
 end
 
 local function unlock(ws, ses)
@@ -111,6 +128,24 @@ local function next_or_unlock(ws, ses, token, ttl, want)
   return false, delay_until(unlock(ws, ses))
 end
 
+-- An entry that is in no queue has lost its place there: it goes before the first one that was accepted later.
+local function queue_again(ws, ses, id, e)
+  local queue = key('outboxq', ws, ses)
+  if call('LPOS', queue, id) then
+    return false
+  end
+  local ids = call('LRANGE', queue, 0, -1)
+  for i = 1, #ids do
+    local other = load(ws, ids[i])
+    if other and (other.accepted > e.accepted or (other.accepted == e.accepted and ids[i] > id)) then
+      call('LINSERT', queue, 'BEFORE', ids[i], id)
+      return true
+    end
+  end
+  call('RPUSH', queue, id)
+  return true
+end
+
 -- What a process that died had staged.
 local function recover_staged(ws, ses)
   local staging = key('outboxd', ws, ses)
@@ -118,6 +153,9 @@ local function recover_staged(ws, ses)
   for i = 1, #ids do
     local id = ids[i]
     local e = load(ws, id)
+    if e then
+      queue_again(ws, ses, id, e)
+    end
     if e and e.status == 'delivering' and not e.prior then
       outcome_unknown(ws, id, e)
     elseif e and e.status == 'parked' then

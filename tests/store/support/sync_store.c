@@ -35,6 +35,7 @@ struct waiting {
     enum person_result person;
     char what[32];
     size_t count;
+    struct audit_answer audited;
 };
 
 static void die(const char *what, enum store_result result)
@@ -401,6 +402,32 @@ size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *
                on_held, &w);
     run_until(s, &w, "held");
     return w.count;
+}
+
+static void on_audited(enum store_result result, const struct audit_answer *answer, void *arg)
+{
+    struct waiting *w = arg;
+
+    w->is_done = true;
+    w->result = result;
+    w->audited = *answer;
+}
+
+uint32_t sync_audit(struct sync_store *s, const char *ws_of_partition)
+{
+    const uint32_t p = partition_of(ws_of_partition, strlen(ws_of_partition));
+    uint32_t mended = 0;
+    int64_t next = 0;
+
+    do {
+        struct waiting w = {0};
+
+        store_audit(s->store, p, next, 16, on_audited, &w);
+        run_until(s, &w, "audit");
+        mended += w.audited.mended;
+        next = w.audited.next;
+    } while (next > 0);
+    return mended;
 }
 
 static char raw_text[4096];

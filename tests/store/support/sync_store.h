@@ -72,6 +72,8 @@ enum person_result sync_remove(struct sync_store *s, const char *ws, const char 
 /* The status, or how it ended, or "none". */
 const char *sync_state(struct sync_store *s, const char *ws, const char *id);
 size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *prefix);
+/* Audits all open entries of that partition; how many places were mended. */
+uint32_t sync_audit(struct sync_store *s, const char *ws_of_partition);
 /* Recovers every locked session of that partition, whoever holds it. */
 void sync_recover_all(struct sync_store *s, const char *ws_of_partition);
 
