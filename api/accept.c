@@ -171,7 +171,7 @@ static void send_to_store(struct api *api, struct request *request, const struct
     }
     if (kind && kind->is_idempotent) {
         flags[len++] = ENTRY_FLAG_IDEMPOTENT;
-    } else if (kind && kind->verify.url) {
+    } else if (kind && kind_can_look_up(kind)) {
         flags[len++] = ENTRY_FLAG_VERIFIABLE;
     }
     const struct accept_request accept = {

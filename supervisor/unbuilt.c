@@ -33,10 +33,10 @@ size_t unbuilt_settings(const char *config, const struct settings *s, struct buf
         }
     }
     for (size_t i = 0; i < s->kind_count; i++) {
-        if (s->kinds[i].executor != EXECUTOR_HTTP) {
+        if (s->kinds[i].executor == EXECUTOR_LEDGER) {
             (void)buf_appendf(lines, "%s: kinds[%s].executor: ", config ? config : "defaults",
                               s->kinds[i].name);
-            (void)buf_append_str(lines, "only http is carried out by this version\n");
+            (void)buf_append_str(lines, "ledger is not carried out by this version\n");
             count++;
         }
     }

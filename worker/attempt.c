@@ -1,19 +1,13 @@
-/* One attempt or look-up of a delivery: the guards before it, the request, what its answer means.
- */
-#include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
+/* The guards before an attempt, the look-up before a re-send, and what follows from its verdict.
+ * What is sent and asked is the executor's (executor.h). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/core/backoff.h"
-#include "worker/answer.h"
 #include "worker/delivery.h"
-#include "worker/problem_body.h"
-#include "worker/transfer.h"
+#include "worker/executor.h"
+#include "worker/lookup_step.h"
 #include "worker/worker.h"
 
 #define TOO_LATE_MS   100
@@ -32,7 +26,7 @@ static bool lock_outlasts(const struct delivery *delivery, int64_t timeout_ms)
 
 /* ---- the request ---- */
 
-static void on_request_started(void *arg)
+void attempt_started(void *arg)
 {
     struct delivery *delivery = arg;
     const struct entry *entry = delivery->entry;
@@ -42,120 +36,23 @@ static void on_request_started(void *arg)
     const int64_t late_ms = store_now_ms(delivery) - due_ms;
 
     delivery->request_mono_ns = clock_mono_ns();
-    if (delivery->step == STEP_REQUESTING) {
-        metrics_observe_ns(delivery->worker->metrics, METRIC_dispatch_latency_seconds, 0,
-                           late_ms * 1000000);
-    }
+    metrics_observe_ns(delivery->worker->metrics, METRIC_dispatch_latency_seconds, 0,
+                       late_ms * 1000000);
 }
 
-static void describe(struct delivery *delivery, const struct transfer_result *result,
-                     const struct problem_body *problem)
+void attempt_answered(struct delivery *delivery)
 {
-    struct verdict *verdict = &delivery->verdict;
-
-    if (problem->code[0]) {
-        snprintf(verdict->code, sizeof(verdict->code), "%s", problem->code);
-    } else if (result->status > 0) {
-        snprintf(verdict->code, sizeof(verdict->code), "http_%d", result->status);
-    } else {
-        snprintf(verdict->code, sizeof(verdict->code),
-                 result->is_started ? "no_answer" : "not_reached");
-    }
-    if (result->status > 0) {
-        snprintf(verdict->message, sizeof(verdict->message), "the target answered %d%s%s",
-                 result->status, problem->detail[0] ? ": " : "", problem->detail);
-    } else {
-        snprintf(verdict->message, sizeof(verdict->message), "%.200s", result->failure);
-    }
-}
-
-static void keep_conflict(struct delivery *delivery, const struct transfer_result *result,
-                          const struct problem_body *problem)
-{
-    if (problem->current[0]) {
-        delivery->verdict.conflict_current = strdup(problem->current);
-    } else if (result->etag) {
-        json_t *etag =
-            json_string(result->etag); /* NULL if it is no UTF-8: then nothing is known */
-
-        delivery->verdict.conflict_current = json_dumps(etag, JSON_ENCODE_ANY);
-        json_decref(etag);
-    }
-}
-
-static void on_answer(const struct transfer_result *result, void *arg)
-{
-    struct delivery *delivery = arg;
-    struct worker *worker = delivery->worker;
-    const struct kind *kind = delivery->kind;
-    struct problem_body problem;
-
-    http_request_text_done(&delivery->text);
-    http_request_text_init(&delivery->text);
-    if (result->is_refused_address) {
-        record_failed(delivery, CODE_EXECUTOR_ERROR, result->failure);
-        return;
-    }
-    problem_body_read(result->content_type, result->body, &problem);
-    const struct answer answer = {
-        .is_started = result->is_started,
-        .status = result->status,
-        .is_complete = result->is_complete,
-        .problem_code = span_of(problem.code),
-    };
-    const struct answer_reading reading = answer_read(&answer, kind->is_idempotent);
-    struct verdict *verdict = &delivery->verdict;
-
-    *verdict =
-        (struct verdict){.outcome = reading.outcome, .via = VIA_ANSWER, .retry_after_ms = -1};
-    if (reading.honours_retry_after && result->retry_after) {
-        verdict->retry_after_ms =
-            backoff_retry_after(result->retry_after, strlen(result->retry_after), clock_wall_ms(),
-                                worker->settings->max_retry_after);
-    }
-    if (reading.outcome != OUTCOME_CONFIRMED) {
-        describe(delivery, result, &problem);
-    }
-    if (reading.outcome == OUTCOME_CONFLICT) {
-        keep_conflict(delivery, result, &problem);
-    }
-    if (reading.outcome == OUTCOME_AMBIGUOUS && !kind->verify.url) {
-        verdict->outcome =
-            kind->on_ambiguous == ON_AMBIGUOUS_RETRY ? OUTCOME_RETRY : OUTCOME_UNKNOWN;
-    }
     if (delivery->request_mono_ns > 0) {
-        metrics_observe_ns(worker->metrics, METRIC_delivery_duration_seconds,
-                           settings_kind_index(worker->settings, kind),
+        metrics_observe_ns(delivery->worker->metrics, METRIC_delivery_duration_seconds,
+                           settings_kind_index(delivery->worker->settings, delivery->kind),
                            clock_mono_ns() - delivery->request_mono_ns);
     }
-    record_outcome(delivery);
 }
 
 static void send_now(struct delivery *delivery)
 {
-    struct worker *worker = delivery->worker;
-    struct transfer_request request;
-    const struct span workspace = {delivery->workspace, delivery->workspace_len};
-    int err = exec_http_build(delivery->kind, &worker->target, workspace, delivery->entry,
-                              delivery->sends, &delivery->text, &request);
-
-    if (err == 0) {
-        delivery->step = STEP_REQUESTING;
-        err = transfer_start(worker->transfers, &request, on_request_started, on_answer, delivery);
-    }
-    if (err < 0) {
-        char problem[sizeof(delivery->text.problem)];
-
-        memcpy(problem, delivery->text.problem, sizeof(problem));
-        http_request_text_done(&delivery->text);
-        http_request_text_init(&delivery->text);
-        if (err == -EINVAL) {
-            record_failed(delivery, CODE_EXECUTOR_ERROR,
-                          problem[0] ? problem : "the request cannot be built");
-        } else {
-            record_release(delivery, 1000); /* out of memory: nothing was sent */
-        }
-    }
+    delivery->step = STEP_REQUESTING;
+    delivery->executor->send(delivery);
 }
 
 static void check_owner(uv_timer_t *timer);
@@ -250,19 +147,28 @@ void attempt_begin_send(struct delivery *delivery)
 
 /* ---- the look-up ---- */
 
-static bool is_in(const struct status_list *list, int status)
+static enum lookup_reason reason_of(const struct delivery *delivery)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->codes[i] == status) {
-            return true;
-        }
+    if (delivery->mode == CLAIM_POLL) {
+        return LOOKUP_FOR_POLL;
     }
-    return false;
+    switch (delivery->status) {
+    case STATUS_DELIVERING:
+        return LOOKUP_FOR_CLAIMED_SEND;
+    case STATUS_PENDING:
+        return LOOKUP_FOR_RESEND;
+    case STATUS_VERIFYING:
+    case STATUS_ERROR:
+    case STATUS_PARKED:
+    case STATUS_COUNT:
+        break;
+    }
+    return LOOKUP_FOR_VERIFYING;
 }
 
 /* Absence counts only when asked at least verify_settle after the connection ended or the entry was
  * taken over. */
-static int64_t settle_left_ms(const struct delivery *delivery)
+static int64_t settle_left_ms(const struct delivery *delivery, int64_t asked_mono_ms)
 {
     const struct entry *entry = delivery->entry;
     int64_t ended = entry->last_end_at_ms;
@@ -274,105 +180,73 @@ static int64_t settle_left_ms(const struct delivery *delivery)
     }
 
     /* The question was asked when the look-up was sent, not when its answer came. */
-    const int64_t asked_ms =
-        delivery->claim_store_ms + (delivery->request_mono_ns / 1000000 - delivery->claim_mono_ms);
+    const int64_t asked_ms = delivery->claim_store_ms + (asked_mono_ms - delivery->claim_mono_ms);
 
     return ended + delivery->kind->verify_settle_ms - asked_ms;
 }
 
-static void on_absent(struct delivery *delivery)
+static void ask_again_later(struct delivery *delivery, int64_t left_ms)
 {
-    struct verdict *verdict = &delivery->verdict;
-    const int64_t left = settle_left_ms(delivery);
-
-    if (left > 0) {
-        metrics_add(delivery->worker->metrics, METRIC_verifications_total, LABEL_VERDICT_TOO_EARLY,
-                    1);
-        if (delivery->status == STATUS_DELIVERING) {
-            record_release(delivery, left);
-            return;
-        }
-        verdict->outcome = OUTCOME_TOO_EARLY;
-        verdict->settle_left_ms = left;
-        record_outcome(delivery);
+    if (delivery->status == STATUS_DELIVERING) {
+        record_release(delivery, left_ms);
         return;
     }
-    metrics_add(delivery->worker->metrics, METRIC_verifications_total, LABEL_VERDICT_ABSENT, 1);
-    switch (delivery->status) {
-    case STATUS_DELIVERING:
-        delivery->is_resend_checked = true;
-        attempt_request(delivery);
-        return;
-    case STATUS_PENDING:
-        delivery->is_resend_checked = true;
-        attempt_begin_send(delivery);
-        return;
-    case STATUS_VERIFYING:
-    case STATUS_ERROR:
-    case STATUS_PARKED:
-    case STATUS_COUNT:
-        break;
-    }
-    verdict->outcome = OUTCOME_ABSENT;
-    snprintf(verdict->code, sizeof(verdict->code), "absent");
-    snprintf(verdict->message, sizeof(verdict->message),
-             "the target proved that it has not got it");
+    delivery->verdict.outcome = OUTCOME_TOO_EARLY;
+    delivery->verdict.settle_left_ms = left_ms;
     record_outcome(delivery);
 }
 
-static void on_looked_up(const struct transfer_result *result, void *arg)
+static enum label_verdict verdict_label(enum lookup_verdict verdict, bool is_too_early)
+{
+    if (verdict == LOOKUP_DELIVERED) {
+        return LABEL_VERDICT_DELIVERED;
+    }
+    if (verdict == LOOKUP_ABSENT || verdict == LOOKUP_REFUSED) {
+        return is_too_early ? LABEL_VERDICT_TOO_EARLY : LABEL_VERDICT_ABSENT;
+    }
+    return LABEL_VERDICT_INCONCLUSIVE;
+}
+
+static void on_looked_up(const struct lookup_result *result, void *arg)
 {
     struct delivery *delivery = arg;
-    struct worker *worker = delivery->worker;
-    const struct verify_lookup *lookup = &delivery->kind->verify;
-    struct verdict *verdict = &delivery->verdict;
+    const struct lookup_step step =
+        lookup_step(reason_of(delivery), result->verdict, result->is_reached);
+    const int64_t left_ms = step.must_settle ? settle_left_ms(delivery, result->asked_mono_ms) : 0;
 
-    http_request_text_done(&delivery->text);
-    http_request_text_init(&delivery->text);
-    *verdict = (struct verdict){.via = VIA_VERIFICATION, .retry_after_ms = -1};
-    if (is_in(&lookup->delivered, result->status)) {
-        metrics_add(worker->metrics, METRIC_verifications_total, LABEL_VERDICT_DELIVERED, 1);
-        verdict->outcome = OUTCOME_CONFIRMED;
-        record_outcome(delivery);
+    metrics_add(delivery->worker->metrics, METRIC_verifications_total,
+                verdict_label(result->verdict, left_ms > 0), 1);
+    delivery->verdict =
+        (struct verdict){.outcome = step.outcome, .via = result->via, .retry_after_ms = -1};
+    snprintf(delivery->verdict.code, sizeof(delivery->verdict.code), "%s", result->code);
+    snprintf(delivery->verdict.message, sizeof(delivery->verdict.message), "%s", result->message);
+    if (left_ms > 0) {
+        ask_again_later(delivery, left_ms);
         return;
     }
-    if (is_in(&lookup->absent, result->status)) {
-        on_absent(delivery);
+    switch (step.then) {
+    case LOOKUP_THEN_REQUEST:
+        attempt_request(delivery);
         return;
+    case LOOKUP_THEN_BEGIN_SEND:
+        attempt_begin_send(delivery);
+        return;
+    case LOOKUP_THEN_RECORD:
+        break;
     }
-    metrics_add(worker->metrics, METRIC_verifications_total, LABEL_VERDICT_INCONCLUSIVE, 1);
-    /* DELIVERING: claimed for sending, but the look-up has to come first and tells nothing: as an
-     * ambiguous attempt. */
-    verdict->outcome =
-        delivery->status == STATUS_DELIVERING ? OUTCOME_AMBIGUOUS : OUTCOME_INCONCLUSIVE;
-    snprintf(verdict->code, sizeof(verdict->code), "inconclusive");
-    if (result->status > 0) {
-        snprintf(verdict->message, sizeof(verdict->message),
-                 "the look-up answered %d, which proves nothing", result->status);
-    } else {
-        snprintf(verdict->message, sizeof(verdict->message), "the look-up failed: %.200s",
-                 result->failure);
+    if (result->verdict == LOOKUP_BROKEN) {
+        record_failed(delivery, CODE_EXECUTOR_ERROR, result->message);
+        return;
     }
     record_outcome(delivery);
 }
 
 void attempt_look_up(struct delivery *delivery)
 {
-    struct worker *worker = delivery->worker;
-    struct transfer_request request;
-    const struct span workspace = {delivery->workspace, delivery->workspace_len};
-
     delivery->step = STEP_LOOKING_UP;
-    delivery->request_mono_ns = clock_mono_ns();
-    int err = exec_http_build_lookup(delivery->kind, &worker->target, workspace, delivery->entry,
-                                     worker->settings->verify_timeout, &delivery->text, &request);
-
-    if (err == 0) {
-        err = transfer_start(worker->transfers, &request, NULL, on_looked_up, delivery);
-    }
-    if (err == -EINVAL) {
-        record_failed(delivery, CODE_EXECUTOR_ERROR, delivery->text.problem);
-    } else if (err < 0) {
-        record_release(delivery, 1000);
+    delivery->subject = delivery_subject(delivery);
+    if (delivery->executor->look_up(delivery->worker, &delivery->subject, on_looked_up, delivery) <
+        0) {
+        record_release(delivery, 1000); /* out of memory: nothing was asked */
     }
 }

@@ -1,6 +1,7 @@
 /* Taking a claim over, what to do with its entry, and letting go. */
 #include "worker/delivery.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/claim.h"
+#include "worker/executor.h"
 #include "worker/held.h"
 #include "worker/reconcile.h"
 #include "worker/worker.h"
@@ -36,6 +38,18 @@ struct claim_ref delivery_ref(const struct delivery *delivery)
     };
 }
 
+struct lookup_subject delivery_subject(const struct delivery *delivery)
+{
+    return (struct lookup_subject){
+        .workspace = workspace_of(delivery),
+        .entry = delivery->entry,
+        .kind = delivery->kind,
+        .target = delivery->target,
+        .status = delivery->status,
+        .attempts = delivery->entry->attempts,
+    };
+}
+
 static void show(struct delivery *delivery)
 {
     struct shm_lock lock = {
@@ -56,10 +70,23 @@ static void show(struct delivery *delivery)
     delivery->shown = lock_table_put(delivery->worker->shm, &lock);
 }
 
+/* What belongs to one entry, not to the session. */
+static void drop_entry(struct delivery *delivery)
+{
+    free(delivery->entry);
+    delivery->entry = NULL;
+    free(delivery->work);
+    delivery->work = NULL;
+    json_decref(delivery->target_owner);
+    delivery->target_owner = NULL;
+    http_request_text_done(&delivery->text);
+    http_request_text_init(&delivery->text);
+}
+
 /* The entry and the claim it came with. False when out of memory. */
 static bool load(struct delivery *delivery, const struct claim *claim, int64_t sent_boot_ms)
 {
-    free(delivery->entry);
+    drop_entry(delivery);
     delivery->entry = entry_copy(&claim->entry);
     if (!delivery->entry) {
         return false;
@@ -67,10 +94,11 @@ static bool load(struct delivery *delivery, const struct claim *claim, int64_t s
     const struct entry *entry = delivery->entry;
 
     snprintf(delivery->id, sizeof(delivery->id), "%.*s", (int)entry->id.len, entry->id.ptr);
-    http_request_text_done(&delivery->text);
-    http_request_text_init(&delivery->text);
+    delivery->is_target_readable = target_read(claim->target_conf, &delivery->worker->target,
+                                               &delivery->target, &delivery->target_owner) == 0;
     delivery->kind =
         settings_kind(delivery->worker->settings, entry->body.kind.ptr, entry->body.kind.len);
+    delivery->executor = delivery->kind ? executor_of(&delivery->target, delivery->kind) : NULL;
     delivery->mode = claim->mode;
     delivery->status = entry->status;
     delivery->sends = entry->sends;
@@ -79,7 +107,7 @@ static bool load(struct delivery *delivery, const struct claim *claim, int64_t s
     delivery->claim_store_ms = claim->now_ms;
     delivery->claim_mono_ms = clock_mono_ms();
     delivery->request_mono_ns = 0;
-    delivery->is_resend_checked = false;
+    delivery->is_guarded = false;
     delivery->repeat_ms = 0;
     show(delivery);
     return true;
@@ -90,7 +118,8 @@ static void on_repeat_closed(uv_handle_t *handle)
     struct delivery *delivery = handle->data;
     struct worker *worker = delivery->worker;
 
-    free(delivery->entry);
+    drop_entry(delivery);
+    http_request_text_done(&delivery->text);
     free(delivery);
     worker_check_drained(worker);
 }
@@ -104,7 +133,6 @@ void delivery_end(struct delivery *delivery)
     if (delivery->shown >= 0) {
         lock_table_clear(worker->shm, delivery->shown);
     }
-    http_request_text_done(&delivery->text);
     free(delivery->verdict.conflict_current);
     delivery->verdict.conflict_current = NULL;
     uv_close((uv_handle_t *)&delivery->repeat, on_repeat_closed);
@@ -219,7 +247,7 @@ static bool is_unknown_by_change(const struct delivery *delivery)
     const uint32_t requests = delivery->sends - (delivery->mode == CLAIM_SEND ? 1 : 0);
     const struct span flags = delivery->entry->flags;
 
-    return requests > 0 && !kind->is_idempotent && !kind->verify.url &&
+    return requests > 0 && !kind->is_idempotent && !kind_can_look_up(kind) &&
            kind->on_ambiguous == ON_AMBIGUOUS_ERROR && flags.len > 0 &&
            memchr(flags.ptr, ENTRY_FLAG_IDEMPOTENT, flags.len);
 }
@@ -237,7 +265,7 @@ static void begin_claimed_send(struct delivery *delivery)
 {
     const struct kind *kind = delivery->kind;
 
-    if (!kind->is_idempotent && kind->verify.url && delivery->sends > 1) {
+    if (!kind->is_idempotent && kind_can_look_up(kind) && delivery->sends > 1) {
         attempt_look_up(delivery);
     } else if (is_unknown_by_change(delivery)) {
         fail_unknown(delivery);
@@ -252,7 +280,7 @@ static void begin_verify(struct delivery *delivery)
     const bool was_refused =
         delivery->status == STATUS_PENDING; /* definitely, by every earlier attempt */
 
-    if (!kind->is_idempotent && kind->verify.url) {
+    if (!kind->is_idempotent && kind_can_look_up(kind)) {
         attempt_look_up(delivery);
     } else if (was_refused && is_unknown_by_change(delivery)) {
         fail_unknown(delivery);
@@ -263,16 +291,21 @@ static void begin_verify(struct delivery *delivery)
     }
 }
 
-/* Left by an executor that can ask about its previous attempt; this one can't: its outcome is
+/* An executor that can ask about its previous attempt does; if another one left it, its outcome is
  * unknown. */
 static void begin_poll(struct delivery *delivery)
 {
     const struct kind *kind = delivery->kind;
     enum outcome outcome = OUTCOME_UNKNOWN;
 
-    if (kind->is_idempotent || (!kind->verify.url && kind->on_ambiguous == ON_AMBIGUOUS_RETRY)) {
+    if (delivery->executor->owns_attempts) {
+        attempt_look_up(delivery);
+        return;
+    }
+    if (kind->is_idempotent ||
+        (!kind_can_look_up(kind) && kind->on_ambiguous == ON_AMBIGUOUS_RETRY)) {
         outcome = OUTCOME_RETRY;
-    } else if (kind->verify.url) {
+    } else if (kind_can_look_up(kind)) {
         outcome = OUTCOME_AMBIGUOUS;
     }
     delivery->verdict = (struct verdict){.outcome = outcome, .retry_after_ms = -1};
@@ -293,9 +326,9 @@ void delivery_begin(struct delivery *delivery)
         record_failed(delivery, CODE_NO_EXECUTOR, "its kind is not declared in the configuration");
         return;
     }
-    if (kind->executor != EXECUTOR_HTTP) {
-        record_failed(delivery, CODE_NO_EXECUTOR,
-                      "the kind's executor is not part of this version");
+    if (!delivery->is_target_readable) {
+        record_failed(delivery, CODE_EXECUTOR_ERROR,
+                      "the workspace's own target cannot be read: set it again");
         return;
     }
     switch (delivery->mode) {

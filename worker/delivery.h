@@ -9,14 +9,17 @@
 #include "common/core/keys.h"
 #include "common/core/lifecycle.h"
 #include "common/store/store.h"
-#include "worker/exec_http.h"
+#include "worker/http_request.h"
+#include "worker/lookup.h"
 
 struct worker;
+struct executor;
 
 /* What an attempt or look-up came to, on its way to the store. */
 struct verdict {
     enum outcome outcome;
     enum sent_via via;      /* for OUTCOME_CONFIRMED */
+    bool is_unsent;         /* no request was started: the claim's `sends` is taken back */
     int64_t retry_after_ms; /* <0: none */
     int64_t settle_left_ms; /* for OUTCOME_TOO_EARLY */
     char code[72];          /* of lastError; "" : the lifecycle's own */
@@ -29,6 +32,7 @@ enum delivery_step {
     STEP_CHECKING,   /* asks the store whether the lock is still ours */
     STEP_REQUESTING, /* the request runs */
     STEP_LOOKING_UP, /* the look-up runs */
+    STEP_GUARDING,   /* the target is asked once more before the entry becomes `error` */
     STEP_BEGINNING,  /* begin_send is at the store */
     STEP_RECORDING,  /* the outcome is at the store, repeated until it is acknowledged */
     STEP_RELEASING,  /* given back unsent */
@@ -43,6 +47,10 @@ struct delivery {
     struct entry *entry; /* owned copy */
     char id[64];         /* its ID as a C string, for the log */
     const struct kind *kind;
+    struct target target; /* the workspace's own, or the configured one */
+    struct json_t *target_owner;
+    bool is_target_readable;
+    const struct executor *executor;
     enum claim_mode mode;
     enum entry_status status; /* as the store has it */
     uint32_t sends;
@@ -53,8 +61,10 @@ struct delivery {
     int64_t claim_store_ms, claim_mono_ms; /* the store's clock at the claim, and ours */
     int64_t request_mono_ns;               /* start of the request; 0: none yet */
     int shown;                             /* index in the shared lock table, or negative */
-    bool is_resend_checked;                /* a look-up has preceded this re-send */
-    struct http_request_text text;
+    bool is_guarded;                       /* the guard has been asked about this outcome */
+    struct lookup_subject subject;         /* of the look-up that runs */
+    struct http_request_text text;         /* of the request that runs */
+    void *work;                            /* the executor's own, freed with the attempt */
     struct verdict verdict;
     int64_t release_delay_ms;
     int64_t repeat_ms;
@@ -65,10 +75,12 @@ struct delivery {
  * under the same token is the same answer told twice: ignored. While draining it is given back. */
 void delivery_take(struct worker *worker, const struct claim *claim, int64_t sent_boot_ms);
 
-/* ---- between delivery.c, attempt.c and record.c ---- */
+/* ---- between delivery.c, attempt.c, record.c and the executors ---- */
 
 struct claim_ref delivery_ref(const struct delivery *delivery);
-/* What to do with the entry that the delivery holds now (decide.c's table). */
+/* What a look-up asks about; its spans point into the delivery. */
+struct lookup_subject delivery_subject(const struct delivery *delivery);
+/* What to do with the entry that the delivery holds now. */
 void delivery_begin(struct delivery *delivery);
 /* Loads the next entry of the same session under the same lock, and begins. */
 void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t sent_boot_ms);
@@ -78,8 +90,13 @@ void delivery_end(struct delivery *delivery);
 void attempt_request(struct delivery *delivery); /* guards, builds and sends the request */
 void attempt_look_up(struct delivery *delivery);
 void attempt_begin_send(struct delivery *delivery); /* store_begin_send, then the request */
+/* For executors: the request is about to be written (fits transfer_start), and its answer came:
+ * what the metrics show. */
+void attempt_started(void *delivery);
+void attempt_answered(struct delivery *delivery);
 
-/* Hands the verdict to the store; repeats until it is acknowledged. */
+/* Hands the verdict to the store; repeats until it is acknowledged. Before it makes the entry
+ * `error`, the executor's guard is asked. */
 void record_outcome(struct delivery *delivery);
 /* Gives the claim back unsent. */
 void record_release(struct delivery *delivery, int64_t delay_ms);

@@ -1,327 +1,226 @@
-/* Builds requests from kinds. Values of `{payload.a.b}` come from the payload's JSON, read once per
- * request and only if a template asks. A value that is no header text is percent-encoded in
- * headers: nothing a client chose can end one. */
-#include "worker/exec_http.h"
-
+/* The executor `http`: one request as its kind describes it, one look-up as its kind describes it.
+ */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "common/core/keys.h"
-#include "common/core/payload_value.h"
-#include "common/core/template.h"
+#include "common/base/clock.h"
+#include "common/core/backoff.h"
+#include "worker/answer.h"
+#include "worker/delivery.h"
+#include "worker/executor.h"
+#include "worker/problem_body.h"
 #include "worker/transfer.h"
+#include "worker/worker.h"
 
-#define URL_MAX     8192
-#define HEADERS_MAX 16384
-#define BODY_MAX    (256u << 20)
+/* ---- the request ---- */
 
-void http_request_text_init(struct http_request_text *text)
+static void describe(struct delivery *delivery, const struct transfer_result *result,
+                     const struct problem_body *problem)
 {
-    buf_init(&text->url, URL_MAX);
-    buf_init(&text->body, BODY_MAX);
-    buf_init(&text->headers, HEADERS_MAX);
-    text->problem[0] = '\0';
+    struct verdict *verdict = &delivery->verdict;
+
+    if (problem->code[0]) {
+        snprintf(verdict->code, sizeof(verdict->code), "%s", problem->code);
+    } else if (result->status > 0) {
+        snprintf(verdict->code, sizeof(verdict->code), "http_%d", result->status);
+    } else {
+        snprintf(verdict->code, sizeof(verdict->code),
+                 result->is_started ? "no_answer" : "not_reached");
+    }
+    if (result->status > 0) {
+        snprintf(verdict->message, sizeof(verdict->message), "the target answered %d%s%s",
+                 result->status, problem->detail[0] ? ": " : "", problem->detail);
+    } else {
+        snprintf(verdict->message, sizeof(verdict->message), "%.200s", result->failure);
+    }
 }
 
-void http_request_text_done(struct http_request_text *text)
+static void keep_conflict(struct delivery *delivery, const struct transfer_result *result,
+                          const struct problem_body *problem)
 {
-    buf_done(&text->url);
-    buf_done(&text->body);
-    buf_done(&text->headers);
+    if (problem->current[0]) {
+        delivery->verdict.conflict_current = strdup(problem->current);
+    } else if (result->etag) {
+        json_t *etag =
+            json_string(result->etag); /* NULL if it is no UTF-8: then nothing is known */
+
+        delivery->verdict.conflict_current = json_dumps(etag, JSON_ENCODE_ANY);
+        json_decref(etag);
+    }
 }
 
-/* ---- values ---- */
+static void on_answer(const struct transfer_result *result, void *arg)
+{
+    struct delivery *delivery = arg;
+    struct worker *worker = delivery->worker;
+    const struct kind *kind = delivery->kind;
+    struct problem_body problem;
 
-struct values {
-    struct span workspace;
-    const struct entry *entry;
-    bool as_json; /* bodies: a value is JSON text */
-    bool has_read;
-    json_t *payload;
-    char *made; /* the last value that had to be made */
-    char room[PAYLOAD_VALUE_ROOM];
+    http_request_text_done(&delivery->text);
+    http_request_text_init(&delivery->text);
+    if (result->is_refused_address) {
+        record_failed(delivery, CODE_EXECUTOR_ERROR, result->failure);
+        return;
+    }
+    problem_body_read(result->content_type, result->body, &problem);
+    const struct answer answer = {
+        .is_started = result->is_started,
+        .status = result->status,
+        .is_complete = result->is_complete,
+        .problem_code = span_of(problem.code),
+    };
+    const struct answer_reading reading = answer_read(&answer, kind->is_idempotent);
+    struct verdict *verdict = &delivery->verdict;
+
+    *verdict =
+        (struct verdict){.outcome = reading.outcome, .via = VIA_ANSWER, .retry_after_ms = -1};
+    if (reading.honours_retry_after && result->retry_after) {
+        verdict->retry_after_ms =
+            backoff_retry_after(result->retry_after, strlen(result->retry_after), clock_wall_ms(),
+                                worker->settings->max_retry_after);
+    }
+    if (reading.outcome != OUTCOME_CONFIRMED) {
+        describe(delivery, result, &problem);
+    }
+    if (reading.outcome == OUTCOME_CONFLICT) {
+        keep_conflict(delivery, result, &problem);
+    }
+    if (reading.outcome == OUTCOME_AMBIGUOUS && !kind->verify.url) {
+        verdict->outcome =
+            kind->on_ambiguous == ON_AMBIGUOUS_RETRY ? OUTCOME_RETRY : OUTCOME_UNKNOWN;
+    }
+    attempt_answered(delivery);
+    record_outcome(delivery);
+}
+
+static void send_request(struct delivery *delivery)
+{
+    struct worker *worker = delivery->worker;
+    struct transfer_request request;
+    const struct span workspace = {delivery->workspace, delivery->workspace_len};
+    int err = http_request_build(delivery->kind, &delivery->target, workspace, delivery->entry,
+                                 delivery->sends, &delivery->text, &request);
+
+    if (err == 0) {
+        err = transfer_start(worker->transfers, &request, attempt_started, on_answer, delivery);
+    }
+    if (err < 0) {
+        char problem[sizeof(delivery->text.problem)];
+
+        memcpy(problem, delivery->text.problem, sizeof(problem));
+        http_request_text_done(&delivery->text);
+        http_request_text_init(&delivery->text);
+        if (err == -EINVAL) {
+            record_failed(delivery, CODE_EXECUTOR_ERROR,
+                          problem[0] ? problem : "the request cannot be built");
+        } else {
+            record_release(delivery, 1000); /* out of memory: nothing was sent */
+        }
+    }
+}
+
+/* ---- the look-up ---- */
+
+struct lookup {
+    const struct lookup_subject *subject;
+    struct http_request_text text;
+    int64_t asked_mono_ms;
+    lookup_done_cb *done;
+    void *arg;
 };
 
-static void values_done(struct values *values)
+static void lookup_end(struct lookup *lookup, struct lookup_result *result)
 {
-    json_decref(values->payload);
-    free(values->made);
+    result->asked_mono_ms = lookup->asked_mono_ms;
+    lookup->done(result, lookup->arg);
+    http_request_text_done(&lookup->text);
+    free(lookup);
 }
 
-static const json_t *payload_member(struct values *values, struct span path)
+static bool is_in(const struct status_list *list, int status)
 {
-    const struct span raw = values->entry->body.payload;
-
-    if (!values->has_read) {
-        values->has_read = true;
-        values->payload = json_loadb(raw.ptr, raw.len, JSON_DECODE_ANY, NULL);
-        if (!values->payload) {
-            /* An integer that no C type holds stands somewhere in it. */
-            values->payload =
-                json_loadb(raw.ptr, raw.len, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->codes[i] == status) {
+            return true;
         }
     }
-    return payload_value(values->payload, path);
+    return false;
 }
 
-static int give_made(struct values *values, char *made, struct span *ret)
+static struct lookup_result read_lookup(const struct verify_lookup *verify,
+                                        const struct transfer_result *answer)
 {
-    free(values->made);
-    values->made = made;
-    if (!made) {
-        return -ENOENT;
+    struct lookup_result result;
+
+    if (is_in(&verify->delivered, answer->status)) {
+        return lookup_result_make(LOOKUP_DELIVERED, "the target has it");
     }
-    *ret = span_of(made);
-    return 0;
+    if (is_in(&verify->absent, answer->status)) {
+        result = lookup_result_make(LOOKUP_ABSENT, "the target proved that it has not got it");
+        snprintf(result.code, sizeof(result.code), "absent");
+        return result;
+    }
+    if (answer->status > 0) {
+        result = lookup_result_make(
+            LOOKUP_INCONCLUSIVE, "the look-up answered %d, which proves nothing", answer->status);
+    } else {
+        result =
+            lookup_result_make(LOOKUP_INCONCLUSIVE, "the look-up failed: %.200s", answer->failure);
+        result.is_reached = answer->is_started;
+    }
+    snprintf(result.code, sizeof(result.code), "inconclusive");
+    return result;
 }
 
-static int give_member(struct values *values, const json_t *member, struct span *ret)
+static void on_lookup_answer(const struct transfer_result *answer, void *arg)
 {
-    if (!member) {
-        return -ENOENT;
-    }
-    if (values->as_json) {
-        return give_made(values, json_dumps(member, JSON_ENCODE_ANY | JSON_COMPACT), ret);
-    }
-    return payload_value_text(member, values->room, ret);
+    struct lookup *lookup = arg;
+    struct lookup_result result = read_lookup(&lookup->subject->kind->verify, answer);
+
+    lookup_end(lookup, &result);
 }
 
-static int give_text(struct values *values, struct span text, struct span *ret)
+static int look_up(struct worker *worker, const struct lookup_subject *subject,
+                   lookup_done_cb *done, void *arg)
 {
-    if (!values->as_json) {
-        *ret = text;
+    struct transfer_request request;
+    struct lookup *lookup = calloc(1, sizeof(*lookup));
+
+    if (!lookup) {
+        return -ENOMEM;
+    }
+    lookup->subject = subject;
+    lookup->done = done;
+    lookup->arg = arg;
+    lookup->asked_mono_ms = clock_mono_ms();
+    http_request_text_init(&lookup->text);
+    int err = http_request_build_lookup(subject->kind, &subject->target, subject->workspace,
+                                        subject->entry, worker->settings->verify_timeout,
+                                        &lookup->text, &request);
+
+    if (err == 0) {
+        err = transfer_start(worker->transfers, &request, NULL, on_lookup_answer, lookup);
+    }
+    if (err == -EINVAL) {
+        struct lookup_result result = lookup_result_make(
+            LOOKUP_BROKEN, "%s",
+            lookup->text.problem[0] ? lookup->text.problem : "the look-up cannot be built");
+
+        lookup_end(lookup, &result);
         return 0;
     }
-    json_t *string = json_stringn(text.ptr, text.len);
-    char *made = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-
-    json_decref(string);
-    return give_made(values, made, ret);
-}
-
-static int lookup_value(void *arg, struct span place, struct span *ret)
-{
-    static const char payload[] = "payload.";
-    struct values *values = arg;
-    const struct entry *entry = values->entry;
-    const struct {
-        const char *name;
-        struct span value;
-    } plain[] = {
-        {"id", entry->id},
-        {"clientMessageID", entry->body.client_message_id},
-        {"workspace", values->workspace},
-        {"session", entry->session},
-        {"userID", entry->body.user_id},
-    };
-
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-        if (span_equal(place, span_of(plain[i].name))) {
-            return give_text(values, plain[i].value, ret);
-        }
-    }
-    if (span_equal(place, span_of("text")) && entry->body.has_text) {
-        return give_text(values, entry->body.text, ret);
-    }
-    if (span_equal(place, span_of("payload")) && values->as_json) {
-        *ret = entry->body.payload;
-        return ret->len > 0 ? 0 : -ENOENT;
-    }
-    if (place.len > sizeof(payload) - 1 && memcmp(place.ptr, payload, sizeof(payload) - 1) == 0) {
-        const struct span path = {place.ptr + sizeof(payload) - 1,
-                                  place.len - (sizeof(payload) - 1)};
-
-        return give_member(values, payload_member(values, path), ret);
-    }
-    return -ENOENT;
-}
-
-/* ---- parts of a request ---- */
-
-static int fill(const char *template, enum template_escape escape, struct span workspace,
-                const struct entry *entry, struct buf *out, struct http_request_text *text)
-{
-    struct values values = {
-        .workspace = workspace, .entry = entry, .as_json = escape == TEMPLATE_RAW};
-    struct span place = {"", 0};
-    int err = template_expand(template, escape, lookup_value, &values, out, &place);
-
-    values_done(&values);
-    if (err == -ENOENT) {
-        snprintf(text->problem, sizeof(text->problem), "{%.*s} has no value in this entry",
-                 (int)place.len, place.ptr);
-        return -EINVAL;
-    }
-    if (err == -ENOBUFS) {
-        snprintf(text->problem, sizeof(text->problem), "the filled template is too long");
-        return -EINVAL;
+    if (err < 0) {
+        http_request_text_done(&lookup->text);
+        free(lookup);
     }
     return err;
 }
 
-static bool is_absolute(const char *url)
-{
-    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
-}
-
-/* Base and template meet with exactly one slash between them. */
-static int build_url(const char *template, const struct target *target, struct span workspace,
-                     const struct entry *entry, struct http_request_text *text)
-{
-    if (!is_absolute(template)) {
-        if (!target->url || target->url[0] == '\0') {
-            snprintf(text->problem, sizeof(text->problem),
-                     "no target is configured (setting target.url)");
-            return -EINVAL;
-        }
-        size_t len = strlen(target->url);
-
-        while (len > 0 && target->url[len - 1] == '/') {
-            len--;
-        }
-        if (buf_append(&text->url, target->url, len) < 0 ||
-            (template[0] != '/' && template[0] != '?' && buf_append_str(&text->url, "/") < 0)) {
-            return -ENOMEM;
-        }
-    }
-    return fill(template, TEMPLATE_PERCENT, workspace, entry, &text->url, text);
-}
-
-/* Without a template: the payload as the client sent it, or {"text":…,"model":…}. */
-static int build_body(const struct kind *kind, struct span workspace, const struct entry *entry,
-                      struct http_request_text *text)
-{
-    const struct entry_body *body = &entry->body;
-
-    if (kind->body) {
-        return fill(kind->body, TEMPLATE_RAW, workspace, entry, &text->body, text);
-    }
-    if (!body->has_text) {
-        return buf_append(&text->body, body->payload.ptr, body->payload.len);
-    }
-    json_t *string = json_stringn(body->text.ptr, body->text.len);
-    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-    int err = quoted ? buf_appendf(&text->body, "{\"text\":%s", quoted) : -ENOMEM;
-
-    json_decref(string);
-    free(quoted);
-    if (err == 0 && body->model.len > 0) {
-        err = buf_append_str(&text->body, ",\"model\":");
-        err = err == 0 ? buf_append(&text->body, body->model.ptr, body->model.len) : err;
-    }
-    return err == 0 ? buf_append_str(&text->body, "}") : err;
-}
-
-static bool is_header_text(struct span value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.ptr[i] < 0x20 || value.ptr[i] > 0x7e) {
-            return false;
-        }
-    }
-    /* libcurl drops blanks at the ends; a value that has them would arrive changed. */
-    return value.len == 0 || (value.ptr[0] != ' ' && value.ptr[value.len - 1] != ' ');
-}
-
-static int add_header(struct http_request_text *text, const char *name, struct span value)
-{
-    char encoded[CMID_ENC_MAX + 1];
-
-    if (value.len == 0) {
-        return 0;
-    }
-    if (!is_header_text(value)) {
-        const int64_t len = percent_encode(value.ptr, value.len, encoded, sizeof(encoded));
-
-        if (len < 0) {
-            return 0; /* longer than anything acceptance lets in: an entry written by somebody else
-                       */
-        }
-        value = (struct span){encoded, (size_t)len};
-    }
-    int err = buf_appendf(&text->headers, "%s: %.*s", name, (int)value.len, value.ptr);
-
-    return err == 0 ? buf_append(&text->headers, "", 1) : err;
-}
-
-static void list_headers(const struct http_request_text *text, struct transfer_request *ret)
-{
-    const char *at = text->headers.bytes;
-    const char *end = at + text->headers.len;
-
-    while (at && at < end && ret->header_count < TRANSFER_HEADERS_MAX) {
-        ret->headers[ret->header_count++] = at;
-        at += strlen(at) + 1;
-    }
-}
-
-static int build_headers(const struct kind *kind, const struct entry *entry, uint32_t attempt,
-                         struct http_request_text *text)
-{
-    char number[16];
-    int err;
-
-    snprintf(number, sizeof(number), "%" PRIu32, attempt);
-    err = add_header(text, "Idempotency-Key", entry->id);
-    err = err == 0 ? add_header(text, "Outbox-Client-Message-Id", entry->body.client_message_id)
-                   : err;
-    err = err == 0 ? add_header(text, "Outbox-Attempt", span_of(number)) : err;
-    err = err == 0 ? add_header(text, "traceparent", entry->body.traceparent) : err;
-    return err == 0 ? add_header(text, "Content-Type", span_of(kind->content_type)) : err;
-}
-
-/* The target's credentials are for the target: a kind whose URL names another place gets none. */
-static void give_credentials(const char *template, const struct target *target,
-                             struct transfer_request *ret)
-{
-    if (!is_absolute(template)) {
-        ret->username = target->username;
-        ret->password = target->password;
-    }
-}
-
-int exec_http_build(const struct kind *kind, const struct target *target, struct span workspace,
-                    const struct entry *entry, uint32_t attempt, struct http_request_text *text,
-                    struct transfer_request *ret)
-{
-    int err = build_url(kind->url ? kind->url : "/", target, workspace, entry, text);
-
-    if (err == 0) {
-        err = build_body(kind, workspace, entry, text);
-    }
-    if (err == 0) {
-        err = build_headers(kind, entry, attempt, text);
-    }
-    if (err < 0) {
-        return err;
-    }
-    *ret = (struct transfer_request){
-        .method = kind->method,
-        .url = text->url.bytes,
-        .body = {text->body.bytes, text->body.len},
-        .timeout_ms = kind->timeout_ms,
-    };
-    list_headers(text, ret);
-    give_credentials(kind->url ? kind->url : "/", target, ret);
-    return 0;
-}
-
-int exec_http_build_lookup(const struct kind *kind, const struct target *target,
-                           struct span workspace, const struct entry *entry, int64_t timeout_ms,
-                           struct http_request_text *text, struct transfer_request *ret)
-{
-    int err = build_url(kind->verify.url, target, workspace, entry, text);
-
-    if (err < 0) {
-        return err;
-    }
-    *ret = (struct transfer_request){
-        .method = kind->verify.method ? kind->verify.method : "GET",
-        .url = text->url.bytes,
-        .timeout_ms = timeout_ms,
-    };
-    give_credentials(kind->verify.url, target, ret);
-    return 0;
-}
+const struct executor executor_http = {
+    .name = "http",
+    .send = send_request,
+    .look_up = look_up,
+};

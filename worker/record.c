@@ -11,6 +11,7 @@
 #include "common/core/keys.h"
 #include "worker/claim.h"
 #include "worker/delivery.h"
+#include "worker/executor.h"
 #include "worker/held.h"
 #include "worker/worker.h"
 
@@ -111,6 +112,18 @@ static int64_t since_first_claim_ms(const struct delivery *delivery)
                : 0;
 }
 
+/* Which sweep may settle an entry that became `error` with this code (contract §3, Sweeps). */
+static struct span sweep_of(const struct delivery *delivery, enum error_code code)
+{
+    const bool is_ledger = delivery->executor && delivery->executor->owns_attempts;
+
+    if (is_ledger && (code == CODE_ATTEMPTS_EXHAUSTED || code == CODE_UNREACHABLE ||
+                      code == CODE_UNVERIFIABLE)) {
+        return span_of("ledger");
+    }
+    return span_of(code == CODE_UNVERIFIABLE ? "verify" : "");
+}
+
 /* False: the table knows no such transition, our own mistake. */
 static bool fill_settle(const struct delivery *delivery, struct settle_request *ret)
 {
@@ -140,8 +153,47 @@ static bool fill_settle(const struct delivery *delivery, struct settle_request *
                           ? span_of(verdict->code)
                           : span_of(error_code_name(code));
     ret->error_message = span_of(verdict->message);
+    ret->sweep = sweep_of(delivery, code);
+    ret->is_unsent = (verdict->is_unsent || verdict->outcome == OUTCOME_TRANSIENT) &&
+                     delivery->status == STATUS_DELIVERING && delivery->mode != CLAIM_POLL;
     ret->conflict_current = span_of(verdict->conflict_current);
     return true;
+}
+
+/* ---- the guard ---- */
+
+static bool must_ask_guard(const struct delivery *delivery)
+{
+    return !delivery->is_guarded && delivery->executor && delivery->executor->guard &&
+           delivery->is_target_readable && delivery->sends > 0;
+}
+
+static void on_guarded(const struct lookup_result *result, void *arg)
+{
+    struct delivery *delivery = arg;
+
+    if (result->verdict == LOOKUP_DELIVERED || result->verdict == LOOKUP_PRIOR_PENDING) {
+        free(delivery->verdict.conflict_current);
+        delivery->verdict =
+            (struct verdict){.outcome = result->verdict == LOOKUP_DELIVERED ? OUTCOME_CONFIRMED
+                                                                            : OUTCOME_PRIOR_PENDING,
+                             .via = result->via,
+                             .retry_after_ms = -1};
+    }
+    delivery->step = STEP_RECORDING;
+    send_outcome(&delivery->repeat);
+}
+
+static void ask_guard(struct delivery *delivery, uint32_t attempts)
+{
+    delivery->is_guarded = true;
+    delivery->step = STEP_GUARDING;
+    delivery->subject = delivery_subject(delivery);
+    delivery->subject.attempts = attempts;
+    if (delivery->executor->guard(delivery->worker, &delivery->subject, on_guarded, delivery) < 0) {
+        delivery->step = STEP_RECORDING; /* out of memory: nobody was asked */
+        send_outcome(&delivery->repeat);
+    }
 }
 
 static void send_outcome(uv_timer_t *timer)
@@ -165,6 +217,10 @@ static void send_outcome(uv_timer_t *timer)
                   outcome_name(delivery->verdict.outcome));
         abort(); /* our own mistake; going on would give a sent entry back as unsent. Recovery takes
                     over */
+    }
+    if (request.step.state.status == STATUS_ERROR && must_ask_guard(delivery)) {
+        ask_guard(delivery, request.step.state.attempts);
+        return;
     }
     request.want_next = want_next;
     store_settle(worker->store, &request, on_recorded, delivery);

@@ -138,11 +138,13 @@ static void on_done(CURL *easy, CURLcode code, void *arg)
         /* 1xx is no final answer. */
         .status = status >= 200 ? (int)status : 0,
         .is_complete = code == CURLE_OK,
+        .is_too_long = transfer->is_body_limit,
         .is_refused_address = transfer->is_refused_address,
         .body = {transfer->body.bytes ? transfer->body.bytes : "", transfer->body.len},
         .content_type = content_type,
         .retry_after = header(easy, "Retry-After"),
         .etag = header(easy, "ETag"),
+        .next_cursor = header(easy, "X-Next-Cursor"),
         .failure = failure_text(transfer, code),
     };
 
@@ -252,6 +254,9 @@ int transfer_start(struct transfers *transfers, const struct transfer_request *r
     transfer->started = started;
     transfer->done = done;
     transfer->arg = arg;
+    if (request->max_response_bytes > 0) {
+        buf_init(&transfer->body, request->max_response_bytes);
+    }
     set_rules(transfer);
     set_method(transfer, request);
     curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);

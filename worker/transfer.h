@@ -24,15 +24,18 @@ struct transfer_request {
     const char *username,
         *password;      /* basic authentication if username is not NULL; must live until done */
     int64_t timeout_ms; /* for the whole */
+    size_t max_response_bytes; /* 0: as the limits say */
 };
 
 struct transfer_result {
     bool is_started;         /* the connection was there and the request was about to be written */
     int status;              /* of the final answer; 0: none */
     bool is_complete;        /* its body ended as announced */
+    bool is_too_long;        /* its body was longer than the limit, and is cut */
     bool is_refused_address; /* the address rules forbade it */
     struct span body;        /* at most the limit; alive during the callback */
-    const char *content_type, *retry_after, *etag; /* NULL if absent; alive during the callback */
+    /* NULL if absent; alive during the callback. next_cursor: X-Next-Cursor */
+    const char *content_type, *retry_after, *etag, *next_cursor;
     const char *failure; /* what went wrong, for people; "" if nothing did */
 };
 /* Runs once, in a later turn of the loop. The transfer is gone afterwards. */

@@ -15,7 +15,7 @@
 #include "common/shm/shm.h"
 #include "common/shm/wake.h"
 #include "common/store/store.h"
-#include "worker/exec_http.h"
+#include "worker/http_request.h"
 
 struct held;
 struct scheduler;

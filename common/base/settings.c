@@ -241,6 +241,11 @@ size_t settings_kind_index(const struct settings *settings, const struct kind *k
     return (size_t)(kind - settings->kinds);
 }
 
+bool kind_can_look_up(const struct kind *kind)
+{
+    return kind->executor != EXECUTOR_HTTP || kind->verify.url;
+}
+
 int64_t settings_longest_timeout_ms(const struct settings *settings)
 {
     int64_t longest = settings->delivery_timeout;

@@ -31,7 +31,7 @@ struct durability {
 };
 
 enum jitter { JITTER_NONE, JITTER_FULL };
-enum executor { EXECUTOR_HTTP, EXECUTOR_OPENCODE, EXECUTOR_LEDGER };
+enum executor_id { EXECUTOR_HTTP, EXECUTOR_OPENCODE, EXECUTOR_LEDGER };
 enum ordering { ORDERING_STRICT, ORDERING_FIRST_DUE };
 enum on_ambiguous { ON_AMBIGUOUS_ERROR, ON_AMBIGUOUS_RETRY };
 
@@ -52,7 +52,7 @@ struct verify_lookup {
  * already. */
 struct kind {
     char *name;
-    enum executor executor;
+    enum executor_id executor;
     char *method; /* default "POST" */
     char *url;    /* template, relative to the target, or absolute; prompt over http: "/" */
     char *body; /* template; NULL: the payload, or {"text":…,"model":…} for a kind with text */
@@ -115,6 +115,9 @@ int settings_print(const struct settings *settings, bool with_secrets, struct bu
 /* The kind of that name (len bytes), or NULL. The index is its metric label. */
 const struct kind *settings_kind(const struct settings *settings, const char *name, size_t len);
 size_t settings_kind_index(const struct settings *settings, const struct kind *kind);
+/* Whether what an attempt of unknown outcome left at the target can be asked for: it has a look-up,
+ * or its executor brings one. */
+bool kind_can_look_up(const struct kind *kind);
 
 /* Values that are derived: lock_ttl and drain_timeout with their 0 resolved, workers with 0
  * resolved. */

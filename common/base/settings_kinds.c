@@ -52,11 +52,16 @@ static int set_text(char **field, const char *text)
 static int set_special_defaults(struct kind *kind, const size_t *kind_lines,
                                 const size_t *setting_lines)
 {
+    const bool is_built_in = kind->name && strcmp(kind->name, BUILT_IN_NAME) == 0;
+
+    if (is_built_in && kind_lines[KIND_ROW_executor] == 0 && kind_lines[KIND_ROW_url] == 0) {
+        kind->executor = EXECUTOR_OPENCODE;
+    }
     if (kind->executor == EXECUTOR_OPENCODE && kind_lines[KIND_ROW_verify_settle] == 0 &&
         setting_lines[SETTING_verify_settle] == 0) {
         kind->verify_settle_ms = OPENCODE_SETTLE_MS;
     }
-    if (!kind->name || strcmp(kind->name, BUILT_IN_NAME) != 0) {
+    if (!is_built_in) {
         return 0;
     }
     if (kind_lines[KIND_ROW_ordering] == 0) {

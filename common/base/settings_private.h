@@ -14,7 +14,7 @@
 #define SETTINGS_DEPTH_MAX 16
 #define SETTINGS_ERROR_MAX 100 /* mistakes that are shown */
 
-typedef enum executor setting_EXECUTOR;
+typedef enum executor_id setting_EXECUTOR;
 typedef enum ordering setting_ORDERING;
 typedef enum on_ambiguous setting_ON_AMBIGUOUS;
 typedef struct status_list setting_STATUS_LIST;

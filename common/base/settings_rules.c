@@ -204,6 +204,8 @@ static void check_kind(const struct kind_at *at, int earlier)
     KIND_RULE(settings_complain, name, earlier >= 0, "%s is declared twice, first in kinds[%d]", k->name, earlier)
     KIND_RULE(settings_complain, url, !k->url && k->executor == EXECUTOR_HTTP && at->rows[KIND_ROW_url] == 0, "is missing (executor http needs one)")
     KIND_RULE(settings_complain, url, !k->url && k->executor == EXECUTOR_HTTP && at->rows[KIND_ROW_url] > 0, "has no usable value (executor http needs one)")
+    KIND_RULE(settings_complain, idempotent, k->is_idempotent && at->rows[KIND_ROW_idempotent] > 0 && k->executor != EXECUTOR_HTTP, "goes with executor http only: agents and ledgers are asked what became of an attempt")
+    KIND_RULE(settings_complain, verify_url, v->url && k->executor != EXECUTOR_HTTP, "goes with executor http only: this one brings its own look-up")
     KIND_RULE(settings_complain, verify_url, !v->url && (v->delivered.count > 0 || v->absent.count > 0 || at->rows[KIND_ROW_verify_method] > 0),
               "is missing (the other members of verify need it)")
     KIND_RULE(settings_complain, verify_delivered, v->url && v->delivered.count == 0, "is missing: no answer could ever prove delivery")

@@ -375,7 +375,7 @@ int settings_value_parse(const struct setting_row *row, const char *text, void *
 }
 
 _Static_assert(sizeof(enum log_level) == sizeof(int) && sizeof(enum log_format) == sizeof(int) &&
-                   sizeof(enum jitter) == sizeof(int) && sizeof(enum executor) == sizeof(int) &&
+                   sizeof(enum jitter) == sizeof(int) && sizeof(enum executor_id) == sizeof(int) &&
                    sizeof(enum ordering) == sizeof(int) && sizeof(enum on_ambiguous) == sizeof(int),
                "settings of an enum type are written as int");
 

@@ -6,6 +6,7 @@ local ws, ses, id, token, ttl = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARG
 local sends, from, to = tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local attempts, verify_attempts, transient_fails = ARGV[11], ARGV[12], ARGV[13]
 local delay, code, message, current, what, want = tonumber(ARGV[14]), ARGV[15], ARGV[16], ARGV[17], ARGV[18], ARGV[19] == '1'
+local sweep, is_unsent = ARGV[20], ARGV[21] == '1'
 
 local ekey = key('outboxe', ws, id)
 local e = load(ws, id)
@@ -29,11 +30,18 @@ if ours and e and e.sends == sends and (e.status == from or e.status == 'parked'
   local next_at = delay >= 0 and now + delay or 0
   if e.status == 'parked' then
     -- Recorded, but it stays parked; unpark re-arms it to what the outcome made of it.
-    add('priorStatus', to == 'verifying' and 'verifying' or 'pending')
+    add('priorStatus', (to == 'verifying' or to == 'delivering') and to or 'pending')
   else
     add('status', to)
     add('nextAttemptAt', next_at)
     recount(ws, id, e, e.status, to)
+  end
+  if is_unsent and not e.prior then
+    add('sends', e.sends - 1) -- no request was started: nothing of it need be looked up
+  end
+  if to == 'error' and sweep ~= '' and e.status ~= 'parked' then
+    add('sweep', sweep)
+    call('ZADD', 'outboxerr' .. tag, now, ws .. ':' .. id)
   end
   if to == 'delivering' then
     add('prior', '1')

@@ -49,8 +49,11 @@ struct entry {
     int64_t accepted_at_ms, last_attempt_at_ms, last_end_at_ms, first_claim_at_ms,
         next_attempt_at_ms; /* 0: none */
     uint32_t attempts, verify_attempts, transient_fails, sends;
+    uint32_t attempt_base; /* ledgers: attempts before the last retry by a person; never reused */
     struct span error_code, error_message; /* of lastError */
     struct span conflict_current, parked_reason;
+    struct span baseline; /* agents that take no message ID: the last message before its first
+                             request */
 };
 
 /* A copy in one allocation that outlives the reply; NULL when out of memory. Free with free(). */

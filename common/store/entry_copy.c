@@ -21,6 +21,7 @@ static const size_t offsets[] = {
     offsetof(struct entry, error_message),
     offsetof(struct entry, conflict_current),
     offsetof(struct entry, parked_reason),
+    offsetof(struct entry, baseline),
 };
 #define OFFSET_COUNT (sizeof(offsets) / sizeof(offsets[0]))
 

@@ -91,7 +91,7 @@ struct claim {
     struct lock_token token;
     struct entry entry;
     int64_t now_ms;          /* the store's clock at the claim */
-    struct span target_conf; /* reserved: the workspace's own target, JSON, empty if none */
+    struct span target_conf; /* the workspace's own target, JSON; empty if it has none */
 };
 
 struct claim_quota {
@@ -146,6 +146,9 @@ struct settle_request {
     struct span error_code,
         error_message; /* also kept as lastError when the step is not an error */
     struct span conflict_current;
+    struct span
+        sweep;      /* of an error that a sweep may settle: who settles it (`ledger`, `verify`) */
+    bool is_unsent; /* no request was started: the claim's `sends` is taken back */
     bool want_next;
 };
 void store_settle(struct store *store, const struct settle_request *request, store_outcome_cb *cb,
@@ -163,6 +166,11 @@ void store_begin_send(struct store *store, const struct claim_ref *ref, store_be
                       void *arg);
 
 typedef void store_flag_cb(enum store_result result, bool yes, void *arg);
+/* Before the first request to an agent that takes no message ID: notes the newest message that is
+ * there, once (a later call keeps the first), and makes the entry strict, so that nothing alike
+ * overtakes it. yes: the claim is still ours, and it is noted. */
+void store_note_baseline(struct store *store, const struct claim_ref *ref, struct span message_id,
+                         store_flag_cb *cb, void *arg);
 /* Gives a claim back unsent (lowers `sends` again if it was raised); due now, or after delay_ms. */
 void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
                    store_flag_cb *cb, void *arg);

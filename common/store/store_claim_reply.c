@@ -27,6 +27,17 @@ struct span read_name(struct span encoded, char *room, size_t cap)
     return len < 0 ? (struct span){"", 0} : (struct span){room, (size_t)len};
 }
 
+/* The member `target` of a flat hash. */
+static struct span target_of(const struct redisReply *conf)
+{
+    for (size_t i = 0; reply_is_array(conf, i + 2); i += 2) {
+        if (span_equal(reply_span(conf->element[i]), span_of("target"))) {
+            return reply_span(conf->element[i + 1]);
+        }
+    }
+    return (struct span){"", 0};
+}
+
 int claim_reply_read(const struct redisReply *reply, int64_t now_ms, struct claim_room *room)
 {
     struct claim *claim = &room->claim;
@@ -48,6 +59,7 @@ int claim_reply_read(const struct redisReply *reply, int64_t now_ms, struct clai
     }
     memcpy(claim->token.text, token.ptr, token.len);
     claim->token.text[token.len] = '\0';
+    claim->target_conf = target_of(reply->element[6]);
     int err =
         reply_entry(reply->element[5], reply_span(reply->element[2]), &room->text, &claim->entry);
 

@@ -108,6 +108,8 @@ void store_settle(struct store *store, const struct settle_request *request, sto
     call_span(&call, request->conflict_current);
     call_str(&call, event_name(step->event));
     call_number(&call, request->want_next);
+    call_span(&call, request->sweep);
+    call_number(&call, request->is_unsent);
     call.is_durable = request->want_next;
     call_send(&call, read_outcome, (void (*)(void))cb, arg);
 }
@@ -150,6 +152,17 @@ static void read_flag(struct pending *pending, enum store_result result,
     store_flag_cb *cb = (store_flag_cb *)pending->cb;
 
     cb(result, result == STORE_OK && reply_number(reply) != 0, pending->arg);
+}
+
+void store_note_baseline(struct store *store, const struct claim_ref *ref, struct span message_id,
+                         store_flag_cb *cb, void *arg)
+{
+    struct call call;
+
+    call_claim(&call, store, SCRIPT_NOTE_BASELINE, ref);
+    call_span(&call, message_id);
+    call.is_durable = true;
+    call_send(&call, read_flag, (void (*)(void))cb, arg);
 }
 
 void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,

@@ -92,6 +92,8 @@ static const struct field fields_of_entry[] = {
     {"verifyAttempts", offsetof(struct entry, verify_attempts), FIELD_COUNT},
     {"transientFails", offsetof(struct entry, transient_fails), FIELD_COUNT},
     {"sends", offsetof(struct entry, sends), FIELD_COUNT},
+    {"attemptBase", offsetof(struct entry, attempt_base), FIELD_COUNT},
+    {"baseline", offsetof(struct entry, baseline), FIELD_SPAN},
 };
 
 static void read_field(struct span name, struct span value, struct entry *entry)

@@ -157,6 +157,8 @@ static void each_row_of_the_contract_does_what_it_says(void **state)
          2, 3},
         {STATUS_DELIVERING, OUTCOME_PRIOR_PENDING, STATUS_DELIVERING, 15000, CODE_NONE, EVENT_NONE,
          2, 2, 2},
+        /* the attempt that the target owned is over, and the next one may go */
+        {STATUS_DELIVERING, OUTCOME_ABSENT, STATUS_PENDING, 0, CODE_NONE, EVENT_RETRYING, 2, 2, 2},
         {STATUS_DELIVERING, OUTCOME_FAILED, STATUS_ERROR, -1, CODE_FROM_TARGET, EVENT_ERROR, 2, 2,
          2},
         {STATUS_DELIVERING, OUTCOME_CONFLICT, STATUS_ERROR, -1, CODE_CONFLICT, EVENT_ERROR, 2, 2,
@@ -171,6 +173,13 @@ static void each_row_of_the_contract_does_what_it_says(void **state)
         {STATUS_VERIFYING, OUTCOME_INCONCLUSIVE, STATUS_VERIFYING, 12000, CODE_NONE,
          EVENT_VERIFYING, 2, 3, 2},
         {STATUS_VERIFYING, OUTCOME_TOO_EARLY, STATUS_VERIFYING, 1234, CODE_NONE, EVENT_NONE, 2, 2,
+         2},
+        /* a ledger's row: the target still owns the attempt */
+        {STATUS_VERIFYING, OUTCOME_PRIOR_PENDING, STATUS_DELIVERING, 15000, CODE_NONE, EVENT_NONE,
+         2, 2, 2},
+        {STATUS_PENDING, OUTCOME_PRIOR_PENDING, STATUS_DELIVERING, 15000, CODE_NONE, EVENT_NONE, 2,
+         2, 2},
+        {STATUS_PENDING, OUTCOME_REJECTED, STATUS_PENDING, 40000, CODE_NONE, EVENT_RETRYING, 3, 2,
          2},
         /* the kind became idempotent, or lost its look-up, while the entry was verifying */
         {STATUS_VERIFYING, OUTCOME_RETRY, STATUS_PENDING, 40000, CODE_NONE, EVENT_RETRYING, 3, 2,

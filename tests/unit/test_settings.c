@@ -59,9 +59,9 @@ static void the_built_in_prompt_is_always_there(void **state)
     (void)state;
     assert_non_null(prompt);
     assert_int_equal(settings_kind_index(s, prompt), 0);
-    assert_int_equal(prompt->executor, EXECUTOR_HTTP);
-    assert_string_equal(prompt->method, "POST");
-    assert_string_equal(prompt->url, "/");
+    assert_int_equal(prompt->executor, EXECUTOR_OPENCODE);
+    assert_true(kind_can_look_up(prompt));
+    assert_int_equal(prompt->verify_settle_ms, 10000);
     assert_int_equal(prompt->ordering, ORDERING_FIRST_DUE);
     assert_false(prompt->is_idempotent);
     assert_int_equal(prompt->on_ambiguous, ON_AMBIGUOUS_ERROR);
@@ -89,8 +89,12 @@ static void a_declaration_replaces_the_built_in_prompt(void **state)
     assert_int_equal(prompt->verify_settle_ms, 10000);
     settings_destroy(&s);
 
-    s = read_good("kinds: [{name: prompt, idempotent: true}]");
+    s = read_good("kinds: [{name: prompt, url: /in, idempotent: true}]");
+    assert_int_equal(s->kinds[0].executor, EXECUTOR_HTTP);
     assert_int_equal(s->kinds[0].ordering, ORDERING_FIRST_DUE);
+    settings_destroy(&s);
+
+    s = read_good("kinds: [{name: prompt, executor: http, idempotent: true}]");
     assert_string_equal(s->kinds[0].url, "/");
     assert_true(s->kinds[0].is_idempotent);
     settings_destroy(&s);

@@ -93,6 +93,9 @@ local function recount(ws, id, e, from, to)
   if to then
     count(ws, to, 1)
   end
+  if from == 'error' then
+    call('ZREM', 'outboxerr' .. tag, ws .. ':' .. id)
+  end
   if is_open[to] and not is_open[from] then
     call('ZADD', 'outboxopen' .. tag, e.accepted, ws .. ':' .. id)
   elseif from and not is_open[to] and (is_open[from] or not is_known[from]) then

@@ -1,19 +1,14 @@
 /* How an entry becomes an HTTP request: URL, headers and body from the kind's templates, the
  * target, the entry. Nothing is sent here. Contract §4. */
-#ifndef WORKER_EXEC_HTTP_H
-#define WORKER_EXEC_HTTP_H
+#ifndef WORKER_HTTP_REQUEST_H
+#define WORKER_HTTP_REQUEST_H
 
 #include "common/base/settings.h"
 #include "common/core/buf.h"
 #include "common/store/entry.h"
+#include "worker/target.h"
 
 struct transfer_request;
-
-/* Where a workspace's entries go. Strings belong to the settings. */
-struct target {
-    const char *url; /* base; NULL: none is configured */
-    const char *username, *password;
-};
 
 /* What a request was built from: memory that must outlive it. */
 struct http_request_text {
@@ -26,12 +21,12 @@ void http_request_text_done(struct http_request_text *text);
 /* The request of one attempt. Fills *ret (its strings live in `text`, the entry, the target and the
  * settings). Returns 0, or -EINVAL with `text->problem` (a template that can't be filled, no
  * target): that is final. -ENOMEM. */
-int exec_http_build(const struct kind *kind, const struct target *target, struct span workspace,
-                    const struct entry *entry, uint32_t attempt, struct http_request_text *text,
-                    struct transfer_request *ret);
+int http_request_build(const struct kind *kind, const struct target *target, struct span workspace,
+                       const struct entry *entry, uint32_t attempt, struct http_request_text *text,
+                       struct transfer_request *ret);
 /* The same for the kind's look-up. */
-int exec_http_build_lookup(const struct kind *kind, const struct target *target,
-                           struct span workspace, const struct entry *entry, int64_t timeout_ms,
-                           struct http_request_text *text, struct transfer_request *ret);
+int http_request_build_lookup(const struct kind *kind, const struct target *target,
+                              struct span workspace, const struct entry *entry, int64_t timeout_ms,
+                              struct http_request_text *text, struct transfer_request *ret);
 
 #endif

@@ -1,0 +1,101 @@
+/* A workspace's own target, as the store keeps it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "worker/target.h"
+
+static const struct target fallback = {
+    .url = "http://default", .username = "user", .password = "secret"};
+
+static void a_workspace_without_a_target_of_its_own_uses_the_configured_one(void **state)
+{
+    struct target target;
+    json_t *owner;
+
+    (void)state;
+    assert_int_equal(target_read((struct span){"", 0}, &fallback, &target, &owner), 0);
+    assert_string_equal(target.url, "http://default");
+    assert_string_equal(target.password, "secret");
+    assert_null(owner);
+}
+
+static void nothing_of_the_configured_target_goes_to_another_place(void **state)
+{
+    struct target target;
+    json_t *owner;
+
+    (void)state;
+    assert_int_equal(target_read(span_of("{\"url\":\"http://own\"}"), &fallback, &target, &owner),
+                     0);
+    assert_string_equal(target.url, "http://own");
+    assert_null(target.username);
+    assert_null(target.password);
+    assert_false(target.has_executor);
+    json_decref(owner);
+}
+
+static void what_cannot_be_read_is_no_target_at_all(void **state)
+{
+    static const char *const texts[] = {"x",
+                                        "{}",
+                                        "[]",
+                                        "null",
+                                        "{\"url\":1}",
+                                        "{\"url\":\"http://a\",\"password\":1}",
+                                        "{\"url\":\"http://a\",\"username\":[]}",
+                                        "{\"url\":\"http://a\",\"executor\":\"smtp\"}",
+                                        "{\"url\":\"http://a\",\"executor\":null}"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct target target;
+        json_t *owner;
+
+        assert_int_equal(target_read(span_of(texts[i]), &fallback, &target, &owner), -EBADMSG);
+        assert_null(target.url);
+        assert_null(owner);
+    }
+}
+
+static void
+a_target_says_what_it_speaks_but_not_for_kinds_that_describe_their_requests(void **state)
+{
+    const struct kind http = {.executor = EXECUTOR_HTTP};
+    const struct kind agent = {.executor = EXECUTOR_OPENCODE};
+    struct target target;
+    json_t *owner;
+
+    (void)state;
+    assert_int_equal(target_executor(&fallback, &agent), EXECUTOR_OPENCODE);
+    assert_int_equal(target_read(span_of("{\"url\":\"http://own\",\"executor\":\"ledger\"}"),
+                                 &fallback, &target, &owner),
+                     0);
+    assert_int_equal(target_executor(&target, &agent), EXECUTOR_LEDGER);
+    assert_int_equal(target_executor(&target, &http), EXECUTOR_HTTP);
+    json_decref(owner);
+    assert_int_equal(target_read(span_of("{\"url\":\"http://own\",\"executor\":\"http\"}"),
+                                 &fallback, &target, &owner),
+                     0);
+    assert_int_equal(target_executor(&target, &agent), EXECUTOR_OPENCODE);
+    json_decref(owner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_workspace_without_a_target_of_its_own_uses_the_configured_one),
+        cmocka_unit_test(nothing_of_the_configured_target_goes_to_another_place),
+        cmocka_unit_test(what_cannot_be_read_is_no_target_at_all),
+        cmocka_unit_test(
+            a_target_says_what_it_speaks_but_not_for_kinds_that_describe_their_requests),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

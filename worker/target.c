@@ -1,0 +1,65 @@
+/* Reads targets. */
+#include "worker/target.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+static int executor_of_name(const char *name, enum executor_id *ret)
+{
+    static const struct {
+        const char *name;
+        enum executor_id executor;
+    } rows[] = {
+        {"http", EXECUTOR_HTTP}, {"opencode", EXECUTOR_OPENCODE}, {"ledger", EXECUTOR_LEDGER}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(name, rows[i].name) == 0) {
+            *ret = rows[i].executor;
+            return 0;
+        }
+    }
+    return -EBADMSG;
+}
+
+static bool is_absent_or_string(const json_t *value)
+{
+    return !value || json_is_string(value);
+}
+
+int target_read(struct span conf, const struct target *fallback, struct target *ret,
+                struct json_t **ret_owner)
+{
+    *ret = *fallback;
+    *ret_owner = NULL;
+    if (conf.len == 0) {
+        return 0;
+    }
+    json_t *root = json_loadb(conf.ptr, conf.len, 0, NULL);
+    const json_t *url = json_object_get(root, "url");
+    const json_t *username = json_object_get(root, "username");
+    const json_t *password = json_object_get(root, "password");
+    const json_t *executor = json_object_get(root, "executor");
+
+    *ret = (struct target){0};
+    if (!json_is_string(url) || !is_absent_or_string(username) || !is_absent_or_string(password) ||
+        !is_absent_or_string(executor) ||
+        (executor && executor_of_name(json_string_value(executor), &ret->executor) < 0)) {
+        json_decref(root);
+        return -EBADMSG;
+    }
+    ret->url = json_string_value(url);
+    ret->username = json_string_value(username);
+    ret->password = json_string_value(password);
+    ret->has_executor = executor != NULL;
+    *ret_owner = root;
+    return 0;
+}
+
+enum executor_id target_executor(const struct target *target, const struct kind *kind)
+{
+    const bool may_change = kind->executor != EXECUTOR_HTTP && target->has_executor &&
+                            target->executor != EXECUTOR_HTTP;
+
+    return may_change ? target->executor : kind->executor;
+}
