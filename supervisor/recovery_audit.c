@@ -1,10 +1,12 @@
 /* Looks through the open entries for those that no claim would find, a few of each partition at a
  * time: what it costs does not depend on how many there are. Nothing that scripts write gets lost
- * like that, but a store may have been restored from pieces. */
+ * like that, but a store may have been restored from pieces: quickly through all of them once, then
+ * slowly, as a net. */
 #include "common/base/log.h"
 #include "supervisor/recovery_private.h"
 
-#define ENTRIES_PER_LOOK 16
+#define ENTRIES_PER_LOOK 16 /* about 1 ms of the store's time */
+#define CYCLES_PER_LOOK  8  /* once all were seen */
 
 static void on_audited(enum store_result result, const struct audit_answer *answer, void *arg)
 {
@@ -17,6 +19,7 @@ static void on_audited(enum store_result result, const struct audit_answer *answ
         return; /* the same place again */
     }
     audit->next = answer->next;
+    audit->has_seen_all = audit->has_seen_all || audit->next == 0;
     if (answer->mended > 0) {
         log_warn("put back what no claim would have found", "partition", LOG_I64(partition),
                  "places", LOG_I64(answer->mended));
@@ -29,6 +32,9 @@ void recovery_audit(struct recovery *recovery, uint32_t first_partition, uint32_
     for (uint32_t p = first_partition; p < first_partition + count; p++) {
         struct audit *audit = &recovery->audits[p];
 
+        if (audit->has_seen_all && audit->cycle++ % CYCLES_PER_LOOK != 0) {
+            continue;
+        }
         if (!audit->is_running) {
             audit->is_running = true;
             audit->recovery = recovery;

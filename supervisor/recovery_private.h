@@ -49,7 +49,8 @@ struct recovery_cycle {
 struct audit {
     struct recovery *recovery;
     int64_t next;
-    bool is_running;
+    uint32_t cycle;
+    bool has_seen_all, is_running;
 };
 
 struct recovery {

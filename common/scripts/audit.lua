@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Looks at some open entries of a partition, the next ones each time: whether a claim will find them. What scripts write is
 -- whole, but a store may have been restored from pieces. KEYS[1] the partition's index of open entries.
--- Costs the same however many there are. Answers {now, where to go on (0: from the start), what was mended}.
+-- Costs the same however many there are. Answers {now, where to go on (0: all were seen), what was mended}.
 -- include: core
 -- include: lock
 local from, limit, ttl = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -62,16 +62,15 @@ local function audit(ws, id)
   end
 end
 
-local members = call('ZRANGE', KEYS[1], from, from + limit - 1)
+-- From the newest to the oldest: what ends meanwhile moves those that were not seen yet nearer, and none is passed over.
+from = from > 0 and from or call('ZCARD', KEYS[1])
+local first = math.max(from - limit, 0)
+local members = from > 0 and call('ZRANGE', KEYS[1], first, from - 1) or {}
 for i = 1, #members do
   local ws, id = members[i]:match('^([^:]*):([^:]*)$')
-  local ok, err = true, nil
-  if ws then
-    ok, err = pcall(audit, ws, id)
-  end
-  if not ok then
+  if ws and not pcall(audit, ws, id) then
     -- What is broken stops nobody else; claims set it aside and say so.
     redis.log(redis.LOG_VERBOSE, 'outbox: not audited: ' .. members[i])
   end
 end
-return {now, #members == limit and from + limit or 0, mended}
+return {now, first, mended}

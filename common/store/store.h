@@ -199,9 +199,9 @@ void store_held(struct store *store, uint32_t partition, struct span prefix, sto
 void store_recover(struct store *store, struct span workspace, struct span session,
                    struct span token, store_flag_cb *cb, void *arg);
 
-/* The next few open entries of a partition, from a place that the last answer gave (0: from the
- * start): those that no claim would find (a store restored from pieces) are put back where one
- * does. `next` is 0 when the end was reached. Costs the same however many there are. */
+/* The next few open entries of a partition, from the newest (0) or a place that the last answer
+ * gave: those that no claim would find (a store restored from pieces) are put back where one
+ * does. `next` is 0 when all were seen. Costs the same however many there are. */
 struct audit_answer {
     int64_t next;
     uint32_t mended;
