@@ -113,6 +113,7 @@ class CrashWindows(SystemTest):
         self.assertEqual(target.requests(), [])
         daemon.stop()
 
+        valkey('CONFIG', 'SET', 'appendfsync', 'no')  # thousands of single commands
         locks = daemon.state / 'locks'
         locks.mkdir(exist_ok=True)
         (locks / 'abc.3').touch()
@@ -124,6 +125,7 @@ class CrashWindows(SystemTest):
             valkey('DEL', key('conf', ws))
             if not ws.startswith('own'):
                 valkey('ZADD', f'outboxdue:{{{harness.partition(ws)}}}', 0, ws)
+        valkey('CONFIG', 'SET', 'appendfsync', 'always')
         daemon.start()
 
         parked = [case for case, *_ in filled if case.status == 'parked']
