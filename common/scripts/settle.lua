@@ -57,5 +57,7 @@ elseif ours and e then
   -- An earlier run of this very call took the same entry again: put it back in place, the answer is the same.
   call('RPUSH', key('outboxd', ws, ses), id)
 end
-local claim, next_delay = next_or_unlock(ws, ses, token, ttl, want)
+-- What is taken under this very token names the same send again once that was taken back: a late repeat of this call could
+-- take it back, too. So the token ends here.
+local claim, next_delay = next_or_unlock(ws, ses, token, ttl, want and not is_unsent)
 return {now, applied, next_delay, claim}

@@ -209,6 +209,25 @@ static void a_release_that_names_an_older_send_never_gives_back_what_is_being_se
     holds();
 }
 
+static void a_late_repeat_of_an_attempt_that_never_began_takes_back_no_later_send(void **state)
+{
+    (void)state;
+    accept_in("s", "a", "", "v");
+    accept_in("s", "b", "", "v");
+    struct taken first = claim_one(TOKEN_A, "a");
+
+    struct outcome_copy outcome = sync_settle(s, &first, OUTCOME_TRANSIENT, true);
+    assert_true(outcome.applied);
+    assert_false(
+        outcome.has_next); /* b under the same token, and behind it a again as its send 1 */
+    make_due("s", "a");
+    struct taken second = claim_one(TOKEN_B, "a");
+    assert_int_equal(second.sends, first.sends);
+    assert_false(sync_settle(s, &first, OUTCOME_TRANSIENT, true).applied);
+    assert_string_equal(sync_state(s, "ws", "a"), "delivering");
+    holds();
+}
+
 static void a_look_up_whose_entry_ended_elsewhere_frees_its_session(void **state)
 {
     (void)state;
@@ -735,6 +754,7 @@ int main(void)
         ATTACK(a_repeated_retry_answers_the_same_and_rearms_only_once),
         ATTACK(a_repeated_begin_of_a_send_extends_the_lock_again),
         ATTACK(a_repeated_finish_extends_the_lock_of_the_next_entry_again),
+        ATTACK(a_late_repeat_of_an_attempt_that_never_began_takes_back_no_later_send),
         ATTACK(a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight),
         ATTACK(a_release_that_names_an_older_send_never_gives_back_what_is_being_sent),
         ATTACK(a_look_up_whose_entry_ended_elsewhere_frees_its_session),

@@ -244,6 +244,7 @@ struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
     if (lifecycle_apply(&state, &input, &sync_limits, &request.step) < 0) {
         die("settle: no such transition", STORE_OK);
     }
+    request.is_unsent = outcome == OUTCOME_TRANSIENT && taken->status == STATUS_DELIVERING;
     request.error_code = span_of(outcome_name(outcome));
     request.error_message = span_of("as the test says");
     store_settle(s->store, &request, on_outcome, &w);
