@@ -8,6 +8,7 @@
 #include "common/core/backoff.h"
 #include "worker/delivery.h"
 #include "worker/executor.h"
+#include "worker/http_request.h"
 #include "worker/opencode_answer.h"
 #include "worker/opencode_ids.h"
 #include "worker/opencode_lookup.h"
@@ -32,6 +33,12 @@ static int64_t left_ms(const struct attempt *attempt, int64_t most)
     return left > most ? most : left > 1 ? left : 1;
 }
 
+/* Somebody in front of the agent says that it is not there. */
+static bool is_unavailable(int status)
+{
+    return status == 502 || status == 503 || status == 504;
+}
+
 static void set_verdict(struct delivery *delivery, enum outcome outcome, const char *what,
                         const struct transfer_result *answer)
 {
@@ -54,17 +61,28 @@ static void set_verdict(struct delivery *delivery, enum outcome outcome, const c
     }
 }
 
+static void set_not_an_agent(struct delivery *delivery, const struct transfer_result *answer)
+{
+    set_verdict(delivery, OUTCOME_FAILED, "what is no agent", answer);
+    snprintf(delivery->verdict.code, sizeof(delivery->verdict.code), "%s",
+             error_code_name(CODE_NOT_AN_AGENT));
+}
+
 /* What was asked before the prompt had no good answer: the prompt itself was not sent. */
 static void give_up_before_prompt(struct delivery *delivery, const char *what,
                                   const struct transfer_result *answer)
 {
-    const bool is_refusal = answer->status == 401 || answer->status == 403;
+    const bool is_refusal = answer->status >= 400 && !is_unavailable(answer->status);
 
     if (answer->is_refused_address) {
         record_failed(delivery, CODE_EXECUTOR_ERROR, answer->failure);
         return;
     }
-    set_verdict(delivery, is_refusal ? OUTCOME_REJECTED : OUTCOME_TRANSIENT, what, answer);
+    if (answer->status > 0 && answer->status < 400 && answer->is_complete) {
+        set_not_an_agent(delivery, answer); /* any path of the web app answers 200 */
+    } else {
+        set_verdict(delivery, is_refusal ? OUTCOME_REJECTED : OUTCOME_TRANSIENT, what, answer);
+    }
     delivery->verdict.is_unsent = true;
     record_outcome(delivery);
 }
@@ -92,9 +110,7 @@ static void judge(struct delivery *delivery, const struct transfer_result *answe
     } else if (answer->status < 300 && opencode_is_reply(answer->body)) {
         set_verdict(delivery, OUTCOME_CONFIRMED, "the agent", answer);
     } else {
-        set_verdict(delivery, OUTCOME_FAILED, "what is no agent", answer);
-        snprintf(delivery->verdict.code, sizeof(delivery->verdict.code), "%s",
-                 error_code_name(CODE_NOT_AN_AGENT));
+        set_not_an_agent(delivery, answer);
     }
 }
 
@@ -115,7 +131,6 @@ static void post(struct delivery *delivery, bool with_ids)
 {
     struct attempt *attempt = delivery->work;
     struct http_request_text *text = &delivery->text;
-    const char *const type = "Content-Type: application/json";
 
     http_request_text_done(text);
     http_request_text_init(text);
@@ -128,10 +143,12 @@ static void post(struct delivery *delivery, bool with_ids)
             opencode_get(&delivery->target, text->url.bytes, left_ms(attempt, INT64_MAX));
 
         request.method = "POST";
-        request.headers[request.header_count++] = type;
         request.body = (struct span){text->body.bytes, text->body.len};
-        err = transfer_start(delivery->worker->transfers, &request, attempt_started, on_answer,
-                             delivery);
+        err = http_request_add_headers(delivery->entry, delivery->sends, "application/json", text,
+                                       &request);
+        err = err == 0 ? transfer_start(delivery->worker->transfers, &request, attempt_started,
+                                        on_answer, delivery)
+                       : err;
     }
     if (err < 0) {
         give_up(delivery, err, "the entry has no text: a kind of executor opencode takes one");
@@ -210,8 +227,8 @@ static void on_probed(const struct transfer_result *answer, void *arg)
     struct delivery *delivery = arg;
     const int status = answer->status;
 
-    if (status == 0 || !answer->is_complete || status == 401 || status == 403 || status == 502 ||
-        status == 503 || status == 504) {
+    if (status == 0 || !answer->is_complete || status == 401 || status == 403 ||
+        is_unavailable(status)) {
         give_up_before_prompt(delivery, "the agent's health", answer);
         return;
     }

@@ -257,8 +257,8 @@ static void list_headers(const struct http_request_text *text, struct transfer_r
     }
 }
 
-static int build_headers(const struct kind *kind, const struct entry *entry, uint32_t attempt,
-                         struct http_request_text *text)
+int http_request_add_headers(const struct entry *entry, uint32_t attempt, const char *content_type,
+                             struct http_request_text *text, struct transfer_request *ret)
 {
     char number[16];
     int err;
@@ -269,7 +269,11 @@ static int build_headers(const struct kind *kind, const struct entry *entry, uin
                    : err;
     err = err == 0 ? add_header(text, "Outbox-Attempt", span_of(number)) : err;
     err = err == 0 ? add_header(text, "traceparent", entry->body.traceparent) : err;
-    return err == 0 ? add_header(text, "Content-Type", span_of(kind->content_type)) : err;
+    err = err == 0 ? add_header(text, "Content-Type", span_of(content_type)) : err;
+    if (err == 0) {
+        list_headers(text, ret);
+    }
+    return err;
 }
 
 /* The target's credentials are for the target: a kind whose URL names another place gets none. */
@@ -291,9 +295,6 @@ int http_request_build(const struct kind *kind, const struct target *target, str
     if (err == 0) {
         err = build_body(kind, workspace, entry, text);
     }
-    if (err == 0) {
-        err = build_headers(kind, entry, attempt, text);
-    }
     if (err < 0) {
         return err;
     }
@@ -303,7 +304,10 @@ int http_request_build(const struct kind *kind, const struct target *target, str
         .body = {text->body.bytes, text->body.len},
         .timeout_ms = kind->timeout_ms,
     };
-    list_headers(text, ret);
+    err = http_request_add_headers(entry, attempt, kind->content_type, text, ret);
+    if (err < 0) {
+        return err;
+    }
     give_credentials(kind->url ? kind->url : "/", target, ret);
     return 0;
 }

@@ -24,7 +24,11 @@ void http_request_text_done(struct http_request_text *text);
 int http_request_build(const struct kind *kind, const struct target *target, struct span workspace,
                        const struct entry *entry, uint32_t attempt, struct http_request_text *text,
                        struct transfer_request *ret);
-/* The same for the kind's look-up. */
+/* Adds what every attempt of every executor carries: Idempotency-Key, Outbox-Client-Message-Id,
+ * Outbox-Attempt, traceparent, Content-Type (contract §4). 0 or -ENOMEM, -ENOBUFS. */
+int http_request_add_headers(const struct entry *entry, uint32_t attempt, const char *content_type,
+                             struct http_request_text *text, struct transfer_request *ret);
+/* As http_request_build, for the kind's look-up. */
 int http_request_build_lookup(const struct kind *kind, const struct target *target,
                               struct span workspace, const struct entry *entry, int64_t timeout_ms,
                               struct http_request_text *text, struct transfer_request *ret);
