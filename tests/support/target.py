@@ -38,7 +38,8 @@ It acts:
   close      "after-request": no answer; "reset": RST, no answer; "mid-answer": after `after` bytes of the answer
   after      bytes: of the answer before a mid-answer close; of a connection before a reset at "connection" (default 0)
   read       bytes of the request's body to read before acting (default: all of it)
-  endless    true: the answer's body never ends       drip      seconds between single bytes of the answer
+  endless    true, or the text it begins with: the answer's body never ends
+  drip       seconds between single bytes of the answer
   garbage    text (latin-1) sent instead of an answer  informational  that many 1xx answers first
   huge_header  bytes of one header of the answer
 """
@@ -338,6 +339,9 @@ class _Connection(asyncio.Protocol):
         status, headers, _ = ready
         headers['Transfer-Encoding'] = 'chunked'
         await self.send_bounded(render(status, headers, None))
+        if isinstance(rule.get('endless'), str):
+            start = rule.get('endless').encode()
+            await self.send_bounded(b'%x\r\n%s\r\n' % (len(start), start))
         piece = b'400\r\n' + b'x' * 1024 + b'\r\n'
         while self.transport:
             await self.send_bounded(piece)

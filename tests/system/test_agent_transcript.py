@@ -1,0 +1,203 @@
+"""Prompts to agents that take no message ID (up to 1.18.14): what was sent is looked for in the transcript, by exact text
+and time (contract §4). The agent is scripted; the real one stands in test_opencode.py."""
+import harness
+from agent import Agent
+from harness import wait_until
+from prompts import PromptTest
+
+OLD = '1.17.19'
+PAGE = 500
+PAGES = 40
+
+
+class TranscriptTest(PromptTest):
+    limit = 120
+
+    def start(self, settings=None, **options):
+        """An agent, a session, an outboxd."""
+        self.agent = Agent(**dict({'version': OLD}, **options)).start()
+        self.addCleanup(self.agent.stop)
+        self.session = self.agent.create_session()
+        self.daemon_ = self.own_daemon({'url': self.agent.url}, **dict({'verify_timeout': '60s'}, **(settings or {})))
+
+    def lose(self, store, **rule):
+        """The next prompt gets no answer."""
+        self.agent.script(dict({'times': 1, 'close': 'reset'}, **rule, method='POST', path=f'/session/{self.session}/message',
+                               store=store))
+
+    def prompt(self, text='hello'):
+        return self.daemon_.accept_ok(self.session, text=text)
+
+    def posts(self):
+        return self.agent.prompts(self.session)
+
+    def ours(self, text='hello'):
+        return [texts for texts in self.agent.user_parts(self.session) if texts == [text]]
+
+    def scans_between(self, before, after):
+        return [r for r in self.agent.pages(self.session) if r.time > before.end and r.answered and r.answered < after.time]
+
+    def assertSent(self, entry, posts, messages=1, text='hello'):
+        self.assertSentOnce(self.daemon_, entry, timeout=60)
+        self.assertEqual((len(self.posts()), len(self.ours(text))), (posts, messages))
+        for before, after in zip(self.posts(), self.posts()[1:]):
+            if before.key == after.key:
+                self.assertTrue(self.scans_between(before, after), 'sent again without a look at the transcript')
+        for request in self.posts():
+            self.assertNotIn('messageID', request.json())
+            self.assertNotIn('id', request.json()['parts'][0])
+
+
+class Versions(PromptTest):
+    limit = 120
+
+    def test_ids_are_sent_to_those_versions_only_whose_turn_order_does_not_depend_on_them(self):
+        for version, with_ids in (('1.18.33', True), ('1.18.16', True), ('1.19.0', True), ('2.0.0', True), ('1.18.14', False),
+                                  ('1.18.3', False), ('1.17.19', False), ('1.3.2', False), ('0.9.99', False), (None, False),
+                                  ('', False), ('newest', False), ('1.18', False)):
+            with self.subTest(version=version):
+                agent = Agent(version=version).start()
+                session = agent.create_session()
+                daemon = self.own_daemon({'url': agent.url})
+                self.assertSentOnce(daemon, daemon.accept_ok(session, text='hello'))
+                request, = agent.prompts()
+                self.assertEqual(('messageID' in request.json(), 'id' in request.json()['parts'][0]), (with_ids, with_ids))
+                self.end(daemon)
+                agent.stop()
+
+
+class FoundOrNot(TranscriptTest):
+    def test_what_was_stored_is_found_by_its_text_and_not_sent_again(self):
+        self.start()
+        self.lose(store=True)
+        entry = self.prompt()
+        self.assertSent(entry, posts=1)
+        self.assertSentOnce(self.daemon_, entry, via='verification')
+
+    def test_what_was_not_is_sent_again_after_a_look(self):
+        self.start()
+        self.lose(store=False)
+        self.assertSent(self.prompt(), posts=2)
+
+    def test_a_status_of_400_and_more_is_looked_up_too(self):
+        for store, posts in ((True, 1), (False, 2)):
+            with self.subTest(stored=store):
+                self.start()
+                self.lose(store=store, close=None, status=500)
+                self.assertSent(self.prompt(), posts=posts)
+
+    def test_texts_that_only_resemble_it_are_not_taken_for_it(self):
+        self.start()
+        self.lose(store=False)
+
+        def others(session):
+            for text in ('hello\n', ' hello', 'Hello', 'hello hello', 'hell', ''):
+                self.agent.add(session, text)
+            self.agent.add(session, 'hello', role='assistant')
+            self.agent.add(session, None, parts=[])
+        self.agent.on_request = lambda r: others(self.session) if r.method == 'POST' and len(self.posts()) == 0 else None
+        self.assertSent(self.prompt(), posts=2)
+
+    def test_texts_of_every_kind_are_found(self):
+        self.start()
+        for text in ('a\n', 'a\r\nb\r', '\U0001f469‍\U0001f469‍\U0001f467', '﻿a\u2028', '"\\', '   ', '\x7f\x1b'):
+            with self.subTest(text=text):
+                before = len(self.posts())
+                self.lose(store=True)
+                self.assertSent(self.prompt(text), posts=before + 1, text=text)
+
+    def test_the_same_text_from_before_is_not_taken_for_it(self):
+        """Somebody said the same a moment ago, well within the two minutes that clocks may differ."""
+        self.start()
+        self.agent.add(self.session, 'hello')
+        self.lose(store=False)
+        self.assertSent(self.prompt(), posts=2, messages=2)
+
+    def test_the_same_text_twice_in_a_row_is_two_messages_whatever_becomes_of_the_answers(self):
+        for first, second, posts in ((True, True, 2), (True, False, 3), (False, True, 3), (False, False, 4)):
+            with self.subTest(first=first, second=second):
+                self.start()
+                self.agent.first_posts = [{'close': 'reset', 'store': first}, {'close': 'reset', 'store': second}]
+                ids = [self.prompt(), self.prompt()]
+                for entry in ids:
+                    self.assertSentOnce(self.daemon_, entry, timeout=60)
+                self.assertEqual((len(self.ours()), len(self.posts())), (2, posts))
+
+    def test_a_worker_that_dies_mid_turn_leaves_one_message(self):
+        """The send window's start is in the store."""
+        for store, posts in ((True, 1), (False, 2)):
+            with self.subTest(stored=store):
+                self.start()
+                self.lose(store=store, close=None, hold='dies')
+                entry = self.prompt()
+                wait_until(self.posts, 20, 'the request')
+                self.daemon_.kill('worker')
+                self.assertSent(entry, posts=posts)
+
+
+class Clocks(TranscriptTest):
+    def test_an_agent_whose_clock_differs_by_less_than_two_minutes_is_understood(self):
+        for ahead in (-90, 90):
+            for store, posts in ((True, 1), (False, 2)):
+                with self.subTest(ahead=ahead, stored=store):
+                    self.start(ahead=ahead)
+                    self.lose(store=store)
+                    self.assertSent(self.prompt(), posts=posts)
+
+    def test_an_agent_whose_clock_is_an_hour_ahead_is_too(self):
+        for store, posts in ((True, 1), (False, 2)):
+            with self.subTest(stored=store):
+                self.start(ahead=3600)
+                self.agent.fill(self.session, 700, from_ms=self.agent.now_ms() - 1000)
+                self.lose(store=store)
+                self.assertSent(self.prompt(), posts=posts)
+
+
+class LongTranscripts(TranscriptTest):
+    def test_it_is_found_on_a_later_page_by_the_cursor(self):
+        self.start(after_store=lambda session: self.agent.fill(session, 4 * PAGE))
+        self.lose(store=True)
+        self.assertSent(self.prompt(), posts=1)
+        asked = self.agent.pages(self.session)
+        self.assertGreaterEqual(len([r for r in asked if 'before=' in r.path]), 4)
+
+    def test_a_scan_ends_where_the_window_begins(self):
+        self.start()
+        self.agent.fill(self.session, 30 * PAGE, from_ms=self.agent.now_ms() - 600_000)
+        self.lose(store=False)
+        entry = self.prompt()
+        self.assertSent(entry, posts=2)
+        self.assertLess(len(self.scans_between(*self.posts())), 5)
+
+    def test_a_scan_of_forty_pages_that_reaches_neither_proves_nothing(self):
+        self.start(settings={'max_verify_attempts': 1})
+        self.agent.fill(self.session, 10, from_ms=self.agent.now_ms() - 1000)
+
+        def others(request):
+            if request.method == 'POST':
+                self.agent.fill(self.session, PAGE * PAGES + 20)
+        self.agent.on_request = others
+        self.lose(store=False)
+        entry = self.prompt()
+        self.assertError(self.daemon_, entry, 'unverifiable', timeout=90)
+        after, = self.posts()
+        self.assertEqual(len([r for r in self.agent.pages(self.session) if r.time > after.end]), PAGES)
+
+    def test_a_full_page_without_a_cursor_is_not_the_end(self):
+        """The oldest versions have no cursor: what lies behind the newest page can't be seen."""
+        self.start(settings={'max_verify_attempts': 2}, version='1.1.65', has_cursor=False,
+                   after_store=lambda session: self.agent.fill(session, 2 * PAGE))
+        self.lose(store=True)
+        self.assertError(self.daemon_, self.prompt(), 'unverifiable')
+        self.assertEqual(len(self.posts()), 1)
+
+    def test_a_page_that_fails_proves_nothing(self):
+        self.start(settings={'max_verify_attempts': 3}, after_store=lambda session: self.agent.fill(session, 2 * PAGE))
+        self.lose(store=True)
+        self.agent.later_pages = [(500, b''), (200, b'<!doctype html>'), (200, b'{"messages":[]}')]
+        self.assertError(self.daemon_, self.prompt(), 'unverifiable')
+        self.assertEqual(len(self.posts()), 1)
+
+
+if __name__ == '__main__':
+    harness.main()
