@@ -104,6 +104,9 @@ class Opencode:
         self.kill()
         return self.start()
 
+    def is_down(self):
+        return not (self.folder / 'opencode.pid').exists()
+
     def close(self):
         atexit.unregister(self.close)
         self.end('--kill')
@@ -172,15 +175,3 @@ class Opencode:
     def wait_turn(self, text, timeout=20):
         """Until a turn of this text has reached the provider: then its message is stored and the POST is open."""
         wait_until(lambda: self.turns(text), timeout, f'a turn of {text!r}', every=0.03)
-
-
-_shared = []
-
-
-def shared():
-    """The server of this test program, started when first asked for, ended with the program."""
-    if not _shared:
-        server = Opencode()
-        server.start()
-        _shared.append(server)
-    return _shared[0]
