@@ -15,6 +15,7 @@ struct store;
 struct shm;
 struct metrics;
 struct health;
+struct event_hub;
 struct server;
 struct request;
 
@@ -25,6 +26,7 @@ struct api {
     struct shm *shm;
     struct metrics *metrics;
     struct health *health;
+    struct event_hub *events;
     struct server *server;
     struct hints hints;
     struct entropy entropy;

@@ -3,10 +3,14 @@
 #include "api/connection.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define LOOK_AFTER_MS 1000
+#define LOOK_AFTER_MS    1000
+#define STREAM_BUFFER    (32 << 10) /* the kernel doubles it */
+#define STREAM_UNREAD_MS 60000      /* a client that is gone without a word is noticed */
 
 static void unlink_from(struct connections *all, struct connection *c)
 {
@@ -117,6 +121,16 @@ void connection_cut(struct connections *all, struct connection *c, enum problem_
     unlink_from(all, c);
     append(all, c, CONNECTION_WORKING, 0);
     c->is_cut = true;
+}
+
+/* Fails on a Unix socket, whose buffers are small anyway. */
+void connection_bound_stream(const struct connection *c)
+{
+    const int bytes = STREAM_BUFFER;
+    const unsigned unread_ms = STREAM_UNREAD_MS;
+
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unread_ms, sizeof(unread_ms));
 }
 
 void connections_set_limits(struct connections *all, int64_t head_ms, int64_t body_ms,

@@ -48,6 +48,8 @@ void connection_set_phase(struct connections *all, struct connection *connection
  * (a request whose body still comes in), PROBLEM_NONE tells nothing. */
 void connection_cut(struct connections *all, struct connection *connection,
                     enum problem_id problem);
+/* A stream begins: bounds what the kernel keeps for a client that does not read (and how long). */
+void connection_bound_stream(const struct connection *connection);
 /* Cuts those past their deadline; with 408 where a request has begun. Returns when the next one is
  * due, INT64_MAX: none. */
 int64_t connections_expire(struct connections *all, int64_t now_ms);

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "api/api.h"
+#include "api/event_hub.h"
 #include "api/health.h"
 #include "api/server.h"
 #include "common/base/clock.h"
@@ -109,6 +110,7 @@ static void drain(struct process *process, bool close_listeners, const char *why
                  LOG_I64(server_connection_count(process->api.server)));
     }
     process->api.is_draining = true;
+    event_hub_drain(process->api.events);
     server_drain(process->api.server, close_listeners, DRAIN_MS, on_drained, process);
 }
 
@@ -199,6 +201,7 @@ static int create_parts(struct process *process, const struct inherit_args *args
     hints_init(&api->hints, api->shm);
     err = health_create(api, &api->health);
     err = err == 0 ? open_store(process) : err;
+    err = err == 0 ? event_hub_create(api, &api->events) : err;
     for (uint32_t i = 0; i < args->listener_count; i++) {
         fds[i] = INHERIT_LISTEN_FIRST + (int)i;
     }
@@ -211,6 +214,7 @@ static void stop(struct process *process)
 
     server_close(api->server);
     health_close(api->health);
+    event_hub_close(api->events);
     uv_close((uv_handle_t *)&process->on_term, NULL);
     uv_close((uv_handle_t *)&process->on_lifeline, NULL);
     uv_close((uv_handle_t *)&process->heartbeat, NULL);
@@ -218,6 +222,7 @@ static void stop(struct process *process)
     uv_run(api->loop, UV_RUN_DEFAULT);
     server_destroy(&api->server);
     health_destroy(&api->health);
+    event_hub_destroy(&api->events);
     hints_done(&api->hints);
 }
 

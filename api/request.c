@@ -10,21 +10,33 @@
 #include "common/base/log.h"
 #include "common/store/store_conn.h"
 
+#define STREAM_BLOCK 1024 /* for clients that know no chunks; others are given what fits */
+
 struct api *api_of(const struct request *request)
 {
     return server_api(request->server);
 }
 
-struct span request_header(const struct request *request, const char *name)
+static struct span look_up(const struct request *request, enum MHD_ValueKind kind, const char *name)
 {
     const char *value = NULL;
     size_t len = 0;
 
-    if (MHD_lookup_connection_value_n(request->conn, MHD_HEADER_KIND, name, strlen(name), &value,
-                                      &len) != MHD_YES) {
+    if (MHD_lookup_connection_value_n(request->conn, kind, name, strlen(name), &value, &len) !=
+        MHD_YES) {
         return (struct span){0};
     }
     return (struct span){value ? value : "", value ? len : 0};
+}
+
+struct span request_header(const struct request *request, const char *name)
+{
+    return look_up(request, MHD_HEADER_KIND, name);
+}
+
+struct span request_query(const struct request *request, const char *name)
+{
+    return look_up(request, MHD_GET_ARGUMENT_KIND, name);
 }
 
 void request_answer_header(struct request *request, const char *name, const char *value)
@@ -80,6 +92,44 @@ void request_answer_out(struct request *request, unsigned status, const char *co
         free(bytes);
     }
     answer(request, status, content_type, response);
+}
+
+/* The library calls this whenever the connection can take more. With nothing to give, the
+ * connection is suspended (an answer of 0 alone would be asked for again and again). */
+static ssize_t on_stream(void *arg, uint64_t position, char *out, size_t max)
+{
+    struct request *request = arg;
+    const int64_t len = request->stream.read(request->stream.arg, out, max);
+
+    (void)position;
+    if (len < 0) {
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    request->stream.is_waiting = len == 0;
+    server_streams(request, len == 0);
+    return (ssize_t)len;
+}
+
+void request_answer_stream(struct request *request, unsigned status, const char *content_type)
+{
+    server_stream_begins(request);
+    answer(request, status, content_type,
+           MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream, request,
+                                             NULL));
+}
+
+void request_stream_wake(struct request *request)
+{
+    if (request->stream.is_waiting) {
+        request->stream.is_waiting = false;
+        server_resume(request);
+    }
+}
+
+void request_stream_cut(struct request *request)
+{
+    server_cut(request);
+    request_stream_wake(request);
 }
 
 void request_problem(struct request *request, enum problem_id problem, struct span detail)

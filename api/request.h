@@ -28,6 +28,18 @@ enum request_stage {
     REQUEST_ANSWERED,
 };
 
+/* An answer without an end: its bytes are asked for as the client takes them. */
+struct request_stream {
+    /* At most `max` bytes: their number; 0: none now, request_stream_wake will be called;
+     * <0: the stream ends. */
+    int64_t (*read)(void *arg, char *out, size_t max);
+    /* The request is over, whatever became of it; `is_cut`: by us, its client took too little.
+     * NULL: no stream. */
+    void (*done)(void *arg, bool is_cut);
+    void *arg;
+    bool is_waiting;
+};
+
 struct request {
     struct server *server;
     struct MHD_Connection *conn;
@@ -46,7 +58,8 @@ struct request {
     uint32_t cmid_len;
     char lane[SESSION_MAX];
     struct span session; /* of the entry: in the path or in `lane` */
-    uint32_t offset;     /* list: how far it came */
+    struct request_stream stream;
+    uint32_t offset; /* list: how far it came */
     uint32_t listed;
     struct MHD_Response *response;
     unsigned status;
@@ -55,6 +68,10 @@ struct request {
 
 /* The value of a request header; ptr NULL if absent. */
 struct span request_header(const struct request *request, const char *name);
+
+/* The value of a parameter behind the `?`, as it stands there (not unescaped); ptr NULL if absent.
+ */
+struct span request_query(const struct request *request, const char *name);
 
 /* Each answer below ends the request, except that headers are added to it right after. One per
  * request. */
@@ -67,6 +84,11 @@ void request_answer_out(struct request *request, unsigned status, const char *co
 void request_problem(struct request *request, enum problem_id problem, struct span detail);
 /* 503 with Retry-After: the store did not answer, or not with yes. */
 void request_store_failed(struct request *request, enum store_result result);
+/* request->stream. */
+void request_answer_stream(struct request *request, unsigned status, const char *content_type);
+void request_stream_wake(struct request *request);
+/* Gives the connection up: its client does not take what it asked for. */
+void request_stream_cut(struct request *request);
 void request_answer_header(struct request *request, const char *name, const char *value);
 
 #endif

@@ -148,6 +148,7 @@ static struct request *request_new(struct server *server)
     request->session = (struct span){0};
     request->offset = request->listed = 0;
     request->response = NULL;
+    request->stream = (struct request_stream){0};
     request->status = 0;
     request->next_free = NULL;
     request->body = body;
@@ -164,6 +165,10 @@ static void request_free(struct server *server, struct request *request)
     /* What a large body or list needed is not kept. */
     const bool is_small = request->body.cap <= 8192 && request->out.cap <= 8192;
 
+    if (request->stream.done) {
+        request->stream.done(request->stream.arg,
+                             request->connection && request->connection->is_cut);
+    }
     if (request->response) {
         MHD_destroy_response(request->response);
     }
@@ -345,11 +350,38 @@ static enum MHD_Result send_answer(struct request *request)
     return MHD_queue_response(request->conn, request->status, request->response);
 }
 
+void server_resume(struct request *request)
+{
+    MHD_resume_connection(request->conn);
+    run_soon(request->server);
+}
+
 void server_answered(struct request *request)
 {
     if (request->stage == REQUEST_WAITING) {
-        MHD_resume_connection(request->conn);
-        run_soon(request->server);
+        server_resume(request);
+    }
+}
+
+void server_stream_begins(struct request *request)
+{
+    if (request->connection) {
+        connection_bound_stream(request->connection);
+    }
+}
+
+void server_streams(struct request *request, bool is_idle)
+{
+    set_phase(request, is_idle ? CONNECTION_WORKING : CONNECTION_WRITING);
+    if (is_idle) {
+        MHD_suspend_connection(request->conn);
+    }
+}
+
+void server_cut(struct request *request)
+{
+    if (request->connection) {
+        connection_cut(&request->server->connections, request->connection, PROBLEM_NONE);
     }
 }
 

@@ -15,6 +15,14 @@ struct server;
 int server_create(struct api *api, const int *fds, uint32_t count, struct server **ret);
 /* request.c: the request's answer stands in it. */
 void server_answered(struct request *request);
+/* A stream begins as a request's answer. */
+void server_stream_begins(struct request *request);
+/* A stream's bytes were handed out, or (`is_idle`) there are none: then its connection is suspended
+ * until server_resume. Only from within the library's question for them. */
+void server_streams(struct request *request, bool is_idle);
+void server_resume(struct request *request);
+/* Ends the request's connection as a client's own end would. */
+void server_cut(struct request *request);
 struct api *server_api(const struct server *server);
 /* No connection is accepted any more (`close_listeners`: the sockets are closed too, so that
  * another can bind); answers say `Connection: close`; idle connections are cut after a moment;
