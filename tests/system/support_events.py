@@ -1,0 +1,93 @@
+"""A reader of Server-Sent Events for tests, by the rules of EventSource: an event counts once its blank line came."""
+import dataclasses
+import http.client
+import json
+import threading
+import time
+
+import harness
+
+
+@dataclasses.dataclass
+class Event:
+    name: str
+    data: dict
+    id: str       # the last one told, here or before
+    own_id: str   # of this very event; None: it had none
+
+
+class Stream:
+    """Connects at once; .events grows in a thread of its own (unless threaded is False: then iterate over read())."""
+
+    def __init__(self, port, path, last=None, query=None, threaded=True):
+        self.connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60 * harness.SLOW)
+        headers = {'Accept': 'text/event-stream'}
+        if last:
+            headers['Last-Event-ID'] = last
+        self.connection.request('GET', path + (f'?lastEventID={query}' if query else ''), headers=headers)
+        self.answer = self.connection.getresponse()
+        self.headers = {name.lower(): value for name, value in self.answer.getheaders()}
+        if self.answer.status != 200:
+            body = self.answer.read()
+            self.connection.close()
+            raise AssertionError(f'{path} answered {self.answer.status} {body!r}')
+        self.events, self.ended, self.error = [], False, None
+        self.last = last
+        self.changed = threading.Condition()
+        if threaded:
+            threading.Thread(target=self.run, daemon=True).start()
+
+    def read(self):
+        """Each event as it comes, until the stream ends."""
+        name, data, own_id = '', [], None
+        while True:
+            line = self.answer.readline()
+            if not line.endswith(b'\n'):
+                return
+            line = line.rstrip(b'\r\n').decode()
+            if not line:
+                if data:
+                    self.last = own_id if own_id is not None else self.last
+                    yield Event(name or 'message', json.loads('\n'.join(data)), self.last, own_id)
+                name, data, own_id = '', [], None
+                continue
+            field, _, value = line.partition(':')
+            value = value[1:] if value.startswith(' ') else value
+            if field == 'event':
+                name = value
+            elif field == 'data':
+                data.append(value)
+            elif field == 'id':
+                own_id = value
+
+    def run(self):
+        try:
+            for event in self.read():
+                with self.changed:
+                    self.events.append(event)
+                    self.changed.notify_all()
+        except (OSError, ValueError, AttributeError, http.client.HTTPException) as error:
+            self.error = error
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def wait(self, predicate, timeout=30):
+        deadline = time.monotonic() + timeout * harness.SLOW
+        with self.changed:
+            while not predicate(self.events):
+                left = deadline - time.monotonic()
+                if self.ended or left <= 0:
+                    raise AssertionError(f'{"the stream ended" if self.ended else "nothing"} after {self.events[-5:]}')
+                self.changed.wait(left)
+
+    def close(self):
+        if self.connection.sock:
+            try:
+                self.connection.sock.shutdown(2)
+            except OSError:
+                pass
+        try:
+            self.answer.fp and self.answer.fp.raw._sock.shutdown(2)
+        except (OSError, AttributeError):
+            pass
