@@ -10,6 +10,9 @@
 #include "worker/opencode_ids.h"
 #include "worker/transfer.h"
 
+/* Who opencode asks for unless it was told another name. */
+#define SERVERS_USER "opencode"
+
 static int write_base(const struct target *target, struct buf *out)
 {
     size_t len = target->url ? strlen(target->url) : 0;
@@ -73,7 +76,7 @@ struct transfer_request opencode_get(const struct target *target, const char *ur
     return (struct transfer_request){
         .method = "GET",
         .url = url,
-        .username = target->username,
+        .username = target->username || !target->password ? target->username : SERVERS_USER,
         .password = target->password,
         .timeout_ms = timeout_ms,
     };

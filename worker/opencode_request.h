@@ -18,7 +18,8 @@ int opencode_message_url(const struct target *target, struct span session, const
  * -ENOMEM. */
 int opencode_prompt_body(const struct entry *entry, const struct opencode_ids *ids,
                          struct buf *out);
-/* A GET with the target's credentials; `url` must live until it was started. */
+/* A GET with the target's credentials (a password alone is the server's own user's, `opencode`);
+ * `url` must live until it was started. */
 struct transfer_request opencode_get(const struct target *target, const char *url,
                                      int64_t timeout_ms);
 

@@ -14,6 +14,7 @@
 #include "worker/opencode_answer.h"
 #include "worker/opencode_ids.h"
 #include "worker/opencode_request.h"
+#include "worker/transfer.h"
 
 static struct opencode_ids ids_of(int64_t ms, const uint8_t random[10])
 {
@@ -219,6 +220,18 @@ static void urls_stand_below_the_target_whatever_a_session_is_called(void **stat
     buf_done(&out);
 }
 
+static void a_password_alone_is_the_servers_own_users(void **state)
+{
+    const struct target with_user = {.username = "anna", .password = "x"};
+    const struct target password_alone = {.password = "x"};
+    const struct target open = {.url = "http://agent"};
+
+    (void)state;
+    assert_string_equal(opencode_get(&with_user, "", 1).username, "anna");
+    assert_string_equal(opencode_get(&password_alone, "", 1).username, "opencode");
+    assert_null(opencode_get(&open, "", 1).username);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +246,7 @@ int main(void)
         cmocka_unit_test(an_equal_text_from_before_the_baseline_is_somebody_elses),
         cmocka_unit_test(a_prompt_is_text_and_model_as_they_were_accepted),
         cmocka_unit_test(urls_stand_below_the_target_whatever_a_session_is_called),
+        cmocka_unit_test(a_password_alone_is_the_servers_own_users),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
