@@ -6,6 +6,7 @@ import threading
 
 import harness
 import opencode
+from agent import Agent
 from harness import free_port, key, wait_until
 from prompts import PromptTest
 
@@ -47,6 +48,11 @@ class OpencodeTest(PromptTest):
 
     def own(self, **settings):
         return self.own_daemon(self.target_settings, **dict(PATIENT, **settings))
+
+    def set_target(self, daemon, workspace, target):
+        valkey = daemon.valkey()
+        valkey('HSET', key('conf', workspace), 'target', json.dumps(target))
+        valkey.close()
 
     def in_turn(self, daemon, text, session=None):
         """An entry whose turn runs, until release()."""
@@ -136,6 +142,29 @@ class Turns(OpencodeTest):
         self.assertOneMessage(daemon, held, 'this one takes long')
 
 
+class HalfStored(OpencodeTest):
+    def test_a_message_without_its_parts_is_completed_by_the_same_ids(self):
+        """A server that crashed between two writes leaves such a message. Here a scripted agent takes the first request,
+        and the message with its ID is made by hand."""
+        agent = Agent().start()
+        self.addCleanup(agent.stop)
+        agent.script({'method': 'POST', 'path': '*', 'close': 'reset'}, {'path': '/session/*', 'status': 500})
+        daemon = self.own()
+        self.set_target(daemon, 'half', {'url': agent.url})
+        entry = daemon.accept_ok(self.session, text='half stored', workspace='half')
+        wait_until(agent.prompts, 20, 'the first request')
+        message = agent.prompts()[0].json()['messageID']
+        status, _ = self.server.call('POST', f'/session/{self.session}/message',
+                                     {'messageID': message, 'noReply': True, 'parts': []})
+        self.assertEqual((status, self.server.user_parts(self.session)), (200, [[]]))
+        self.set_target(daemon, 'half', self.target_settings)
+        self.assertSentOnce(daemon, entry, 'half', timeout=60)
+        self.assertEqual(self.server.user_parts(self.session), [['half stored']])
+        self.assertEqual(self.server.transcript(self.session)[0]['info']['id'], message)
+        self.assertEqual(len(agent.prompts()), 1)
+        self.assertEqual(len(self.server.turns('half stored')), 1)
+
+
 class WrongTargets(OpencodeTest):
     def test_a_wrong_base_path_is_not_an_agent_and_never_verified_as_delivered(self):
         daemon = self.own_daemon(dict(self.target_settings, url=self.server.url + '/wrong'))
@@ -150,9 +179,7 @@ class WrongTargets(OpencodeTest):
 
     def test_a_workspace_has_a_target_of_its_own(self):
         daemon = self.own_daemon({'url': f'http://127.0.0.1:{free_port()}'}, max_transient_failures=1)
-        valkey = daemon.valkey()
-        valkey('HSET', key('conf', 'mine'), 'target', json.dumps(self.target_settings))
-        valkey.close()
+        self.set_target(daemon, 'mine', self.target_settings)
         entry = daemon.accept_ok(self.session, text='to mine', workspace='mine')
         elsewhere = daemon.accept_ok(self.session, text='to nobody')
         self.assertSentOnce(daemon, entry, 'mine', timeout=60)
