@@ -1,9 +1,10 @@
 """What the tests of prompts share: one outboxd per set of settings for a whole program (each test has sessions of its own),
 the events that stand in the store, and what must hold of every prompt.
 """
+import json
 import unittest
 
-from harness import FAST, SANITIZER, Daemon, StoreError, SystemTest, key, partition, wait_until  # noqa: F401
+from harness import FAST, SANITIZER, Daemon, SystemTest, key, partition
 
 PROMPT = {'name': 'prompt', 'executor': 'opencode'}
 
@@ -53,6 +54,15 @@ class PromptTest(SystemTest):
         """A daemon of this test alone, to be killed or told other things than the shared one."""
         return self.daemon(None, target=target, **dict({'kinds': [PROMPT], 'workers': 1}, **settings))
 
+    @staticmethod
+    def set_target(daemon, workspace, target):
+        """Gives a workspace a target of its own, past the API: from the next claim on."""
+        valkey = daemon.valkey()
+        try:
+            valkey('HSET', key('conf', workspace), 'target', json.dumps(target))
+        finally:
+            valkey.close()
+
     # looking
 
     def events(self, daemon, entry, workspace='w'):
@@ -73,10 +83,10 @@ class PromptTest(SystemTest):
         if via:
             self.assertEqual(sent[0].get('via'), via)
 
-    def assertError(self, daemon, entry, code, timeout=30):
-        stands = daemon.wait_status(entry, 'error', timeout=timeout)
+    def assertError(self, daemon, entry, code, workspace='w', timeout=30):
+        stands = daemon.wait_status(entry, 'error', workspace, timeout)
         self.assertEqual(stands['lastError']['code'], code, stands)
-        self.assertFalse([event for event in self.events(daemon, entry) if event['type'] == 'sent'])
+        self.assertFalse([event for event in self.events(daemon, entry, workspace) if event['type'] == 'sent'])
         return stands
 
     def failures(self, daemon, entry, member='transientFails'):

@@ -8,17 +8,23 @@ from prompts import PromptTest
 OLD = '1.17.19'
 PAGE = 500
 PAGES = 40
+NOWHERE = {'url': 'http://127.0.0.1:1'}  # every workspace has a target of its own
 
 
 class TranscriptTest(PromptTest):
     limit = 120
 
-    def start(self, settings=None, **options):
-        """An agent, a session, an outboxd."""
+    def start(self, own=False, settings=None, **options):
+        """An agent, a session, an outboxd: the shared one with a workspace for this agent, or one of the test's own."""
         self.agent = Agent(**dict({'version': OLD}, **options)).start()
         self.addCleanup(self.agent.stop)
         self.session = self.agent.create_session()
-        self.daemon_ = self.own_daemon({'url': self.agent.url}, **dict({'verify_timeout': '60s'}, **(settings or {})))
+        self.workspace = 'w' + self.session
+        if own or settings:
+            self.the_daemon = self.own_daemon(NOWHERE, **dict({'verify_timeout': '60s'}, **(settings or {})))
+        else:
+            self.the_daemon = self.shared_daemon('shared', NOWHERE, verify_timeout='60s')
+        self.set_target(self.the_daemon, self.workspace, {'url': self.agent.url})
 
     def lose(self, store, **rule):
         """The next prompt gets no answer."""
@@ -26,7 +32,7 @@ class TranscriptTest(PromptTest):
                                store=store))
 
     def prompt(self, text='hello'):
-        return self.daemon_.accept_ok(self.session, text=text)
+        return self.the_daemon.accept_ok(self.session, text=text, workspace=self.workspace)
 
     def posts(self):
         return self.agent.prompts(self.session)
@@ -38,7 +44,7 @@ class TranscriptTest(PromptTest):
         return [r for r in self.agent.pages(self.session) if r.time > before.end and r.answered and r.answered < after.time]
 
     def assertSent(self, entry, posts, messages=1, text='hello'):
-        self.assertSentOnce(self.daemon_, entry, timeout=60)
+        self.assertSentOnce(self.the_daemon, entry, self.workspace, timeout=60)
         self.assertEqual((len(self.posts()), len(self.ours(text))), (posts, messages))
         for before, after in zip(self.posts(), self.posts()[1:]):
             if before.key == after.key:
@@ -48,22 +54,16 @@ class TranscriptTest(PromptTest):
             self.assertNotIn('id', request.json()['parts'][0])
 
 
-class Versions(PromptTest):
-    limit = 120
-
+class Versions(TranscriptTest):
     def test_ids_are_sent_to_those_versions_only_whose_turn_order_does_not_depend_on_them(self):
         for version, with_ids in (('1.18.33', True), ('1.18.16', True), ('1.19.0', True), ('2.0.0', True), ('1.18.14', False),
                                   ('1.18.3', False), ('1.17.19', False), ('1.3.2', False), ('0.9.99', False), (None, False),
                                   ('', False), ('newest', False), ('1.18', False)):
             with self.subTest(version=version):
-                agent = Agent(version=version).start()
-                session = agent.create_session()
-                daemon = self.own_daemon({'url': agent.url})
-                self.assertSentOnce(daemon, daemon.accept_ok(session, text='hello'))
-                request, = agent.prompts()
+                self.start(version=version)
+                self.assertSentOnce(self.the_daemon, self.prompt(), self.workspace)
+                request, = self.posts()
                 self.assertEqual(('messageID' in request.json(), 'id' in request.json()['parts'][0]), (with_ids, with_ids))
-                self.end(daemon)
-                agent.stop()
 
 
 class FoundOrNot(TranscriptTest):
@@ -72,7 +72,7 @@ class FoundOrNot(TranscriptTest):
         self.lose(store=True)
         entry = self.prompt()
         self.assertSent(entry, posts=1)
-        self.assertSentOnce(self.daemon_, entry, via='verification')
+        self.assertSentOnce(self.the_daemon, entry, self.workspace, via='verification')
 
     def test_what_was_not_is_sent_again_after_a_look(self):
         self.start()
@@ -120,18 +120,18 @@ class FoundOrNot(TranscriptTest):
                 self.agent.first_posts = [{'close': 'reset', 'store': first}, {'close': 'reset', 'store': second}]
                 ids = [self.prompt(), self.prompt()]
                 for entry in ids:
-                    self.assertSentOnce(self.daemon_, entry, timeout=60)
+                    self.assertSentOnce(self.the_daemon, entry, self.workspace, timeout=60)
                 self.assertEqual((len(self.ours()), len(self.posts())), (2, posts))
 
     def test_a_worker_that_dies_mid_turn_leaves_one_message(self):
         """The send window's start is in the store."""
         for store, posts in ((True, 1), (False, 2)):
             with self.subTest(stored=store):
-                self.start()
+                self.start(own=True)
                 self.lose(store=store, close=None, hold='dies')
                 entry = self.prompt()
                 wait_until(self.posts, 20, 'the request')
-                self.daemon_.kill('worker')
+                self.the_daemon.kill('worker')
                 self.assertSent(entry, posts=posts)
 
 
@@ -179,7 +179,7 @@ class LongTranscripts(TranscriptTest):
         self.agent.on_request = others
         self.lose(store=False)
         entry = self.prompt()
-        self.assertError(self.daemon_, entry, 'unverifiable', timeout=90)
+        self.assertError(self.the_daemon, entry, 'unverifiable', self.workspace, timeout=90)
         after, = self.posts()
         self.assertEqual(len([r for r in self.agent.pages(self.session) if r.time > after.end]), PAGES)
 
@@ -188,14 +188,14 @@ class LongTranscripts(TranscriptTest):
         self.start(settings={'max_verify_attempts': 2}, version='1.1.65', has_cursor=False,
                    after_store=lambda session: self.agent.fill(session, 2 * PAGE))
         self.lose(store=True)
-        self.assertError(self.daemon_, self.prompt(), 'unverifiable')
+        self.assertError(self.the_daemon, self.prompt(), 'unverifiable', self.workspace)
         self.assertEqual(len(self.posts()), 1)
 
     def test_a_page_that_fails_proves_nothing(self):
         self.start(settings={'max_verify_attempts': 3}, after_store=lambda session: self.agent.fill(session, 2 * PAGE))
         self.lose(store=True)
         self.agent.later_pages = [(500, b''), (200, b'<!doctype html>'), (200, b'{"messages":[]}')]
-        self.assertError(self.daemon_, self.prompt(), 'unverifiable')
+        self.assertError(self.the_daemon, self.prompt(), 'unverifiable', self.workspace)
         self.assertEqual(len(self.posts()), 1)
 
 

@@ -1,13 +1,12 @@
 """Prompts to a real opencode: what its transcript shows decides (contract §3, §4; issue: the reason outboxd exists).
 One server for all tests, each with sessions of its own. It asks for a password: the targets here have it.
 """
-import json
 import threading
 
 import harness
 import opencode
 from agent import Agent
-from harness import free_port, key, wait_until
+from harness import free_port, wait_until
 from prompts import PromptTest
 
 PASSWORD = 'for tests only'
@@ -48,11 +47,6 @@ class OpencodeTest(PromptTest):
 
     def own(self, **settings):
         return self.own_daemon(self.target_settings, **dict(PATIENT, **settings))
-
-    def set_target(self, daemon, workspace, target):
-        valkey = daemon.valkey()
-        valkey('HSET', key('conf', workspace), 'target', json.dumps(target))
-        valkey.close()
 
     def in_turn(self, daemon, text, session=None):
         """An entry whose turn runs, until release()."""
