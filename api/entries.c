@@ -20,6 +20,24 @@ static bool refuse_bad_id(struct request *request)
     return true;
 }
 
+/* What is known of an entry beside itself: `in_flight` is what its session is sending or verifying
+ * now, or empty. */
+static struct entry_context context_of(const struct api *api, const struct entry *entry,
+                                       struct span id, struct span in_flight, int64_t since_ms,
+                                       int64_t now_ms)
+{
+    const bool is_in_flight = span_equal(id, in_flight);
+
+    return (struct entry_context){
+        .now_ms = now_ms,
+        .stuck_after_ms = api->settings->stuck_after,
+        .is_in_flight = is_in_flight,
+        .in_flight_since_ms = since_ms,
+        .is_blocked = in_flight.len > 0 && !is_in_flight &&
+                      (entry->status == STATUS_PENDING || entry->status == STATUS_VERIFYING),
+    };
+}
+
 /* ---- list ---- */
 
 static void on_list(enum store_result result, const struct list_answer *answer, void *arg)
@@ -33,15 +51,8 @@ static void on_list(enum store_result result, const struct list_answer *answer, 
     }
     for (size_t i = 0; i < answer->count; i++) {
         const struct entry *entry = &answer->entries[i];
-        const bool is_in_flight = span_equal(entry->id, answer->in_flight);
-        const struct entry_context context = {
-            .now_ms = answer->now_ms,
-            .stuck_after_ms = api->settings->stuck_after,
-            .is_in_flight = is_in_flight,
-            .in_flight_since_ms = answer->in_flight_since_ms,
-            .is_blocked =
-                answer->in_flight.len > 0 && !is_in_flight && entry->status == STATUS_PENDING,
-        };
+        const struct entry_context context = context_of(
+            api, entry, entry->id, answer->in_flight, answer->in_flight_since_ms, answer->now_ms);
 
         entry_json_write(entry, entry->id, &context, &request->out);
         json_comma(&request->out);
@@ -77,12 +88,9 @@ static void on_get(enum store_result result, const struct get_answer *answer, vo
         return;
     }
     if (answer->entry) {
-        const struct entry_context context = {
-            .now_ms = answer->now_ms,
-            .stuck_after_ms = api->settings->stuck_after,
-            .is_in_flight = answer->is_in_flight,
-            .in_flight_since_ms = answer->entry->last_attempt_at_ms,
-        };
+        const struct entry_context context =
+            context_of(api, answer->entry, request->params.id, answer->in_flight,
+                       answer->in_flight_since_ms, answer->now_ms);
 
         entry_json_write(answer->entry, request->params.id, &context, &request->out);
         request_answer_out(request, 200, JSON_TYPE);

@@ -76,6 +76,9 @@ if not stands then
   -- The session begins and is due: so is its workspace, unless it is paused.
   call('ZADD', sessions, now, ses)
   local due = call('ZSCORE', 'outboxdue' .. tag, ws)
+  if not due then
+    call('ZADD', 'outboxnames' .. tag, 0, ws)
+  end
   if not due or due == 'inf' or tonumber(due) > now then
     if call('HGET', key('outboxconf', ws), 'paused') ~= '1' then
       call('ZADD', 'outboxdue' .. tag, now, ws)

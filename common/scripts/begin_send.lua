@@ -13,6 +13,9 @@ local e = load(ws, id)
 if call('EXISTS', staging) == 0 or (is_staged and (not e or e.status == 'parked')) then
   -- It ended or was parked during the look-up. The caller drops the claim: its lock must not outlive it.
   call('LREM', staging, 0, id)
+  if e and e.status == 'parked' then
+    parked_in_doubt(ws, id, e) -- parked behind an earlier run of this very call
+  end
   unlock(ws, ses)
   return {now, 0, 0}
 end

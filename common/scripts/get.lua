@@ -1,10 +1,11 @@
 #!lua flags=no-writes
--- One entry, or its tombstone. KEYS[1] the entry.
+-- One entry and what its session is sending or verifying, or its tombstone. KEYS[1] the entry.
 -- include: core
-local ws, id = ARGV[3], ARGV[4]
+-- include: in_flight
+local ws, id, ttl = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local fields = call('HGETALL', KEYS[1])
 if fields[1] then
   local ses = encode(call('HGET', KEYS[1], 'session') or '')
-  return {now, call('LPOS', key('outboxd', ws, ses), id) and 1 or 0, fields, ''}
+  return {now, in_flight(ws, ses), in_flight_since(ws, ses, ttl), fields, ''}
 end
-return {now, 0, {}, call('GET', key('outboxdone', ws, id)) or ''}
+return {now, '', 0, {}, call('GET', key('outboxdone', ws, id)) or ''}

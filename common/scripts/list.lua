@@ -1,6 +1,7 @@
 #!lua flags=no-writes
 -- A session's entries in FIFO order, a page. KEYS[1] the session's queue.
 -- include: core
+-- include: in_flight
 local ws, ses, offset, limit, ttl = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local ids = call('LRANGE', KEYS[1], offset, offset + limit - 1)
 local entries = {}
@@ -10,6 +11,5 @@ for i = 1, #ids do
     entries[#entries + 1] = {ids[i], fields}
   end
 end
-local deadline = call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
-return {now, call('LLEN', KEYS[1]) > offset + #ids and 1 or 0, call('LINDEX', key('outboxd', ws, ses), 0) or '',
-        deadline and number(deadline) - ttl or 0, #ids, entries}
+return {now, call('LLEN', KEYS[1]) > offset + #ids and 1 or 0, in_flight(ws, ses), in_flight_since(ws, ses, ttl), #ids,
+        entries}

@@ -25,6 +25,8 @@ for i = 1, #ids do
     end
     if e.status ~= 'parked' then
       call(unpack(fields))
+    elseif not e.prior and call('HGET', key('outboxe', ws, ids[i]), 'priorStatus') == 'delivering' then
+      call('HSET', key('outboxe', ws, ids[i]), 'priorStatus', 'pending', 'sends', e.sends - 1)
     end
   end
 end

@@ -29,8 +29,10 @@ if ours and e and e.sends == sends and (e.status == from or e.status == 'parked'
   end
   local next_at = delay >= 0 and now + delay or 0
   if e.status == 'parked' then
-    -- Recorded, but it stays parked; unpark re-arms it to what the outcome made of it.
-    add('priorStatus', (to == 'verifying' or to == 'delivering') and to or 'pending')
+    -- Recorded, but it stays parked; unpark re-arms it to what the outcome made of it. Failed with the outcome unknown
+    -- is not failed: that is asked again.
+    local is_unknown = code == 'outcome_unknown' or code == 'unverifiable'
+    add('priorStatus', to == 'error' and (is_unknown and 'verifying' or 'pending') or to)
   else
     add('status', to)
     add('nextAttemptAt', next_at)

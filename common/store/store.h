@@ -251,7 +251,8 @@ struct tombstone {
 struct get_answer {
     const struct entry *entry;         /* or NULL */
     const struct tombstone *tombstone; /* or NULL; both NULL: not found */
-    bool is_in_flight;
+    struct span in_flight;      /* the ID that its session is sending or verifying, or empty */
+    int64_t in_flight_since_ms; /* when its claim was taken; 0: unknown */
     int64_t now_ms;
 };
 typedef void store_get_cb(enum store_result result, const struct get_answer *answer, void *arg);

@@ -103,20 +103,21 @@ static void read_get(struct pending *pending, enum store_result result,
     struct entry entry;
     struct entry_text text;
 
-    if (result == STORE_OK && !reply_is_array(reply, 4)) {
+    if (result == STORE_OK && !reply_is_array(reply, 5)) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
         cb(result, NULL, pending->arg);
         return;
     }
-    struct span json = reply_span(reply->element[3]);
+    struct span json = reply_span(reply->element[4]);
     json_t *root = json.len > 0 ? json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL) : NULL;
 
     answer.now_ms = reply_number(reply->element[0]);
-    answer.is_in_flight = reply_number(reply->element[1]) != 0;
+    answer.in_flight = reply_span(reply->element[1]);
+    answer.in_flight_since_ms = reply_number(reply->element[2]);
     /* The caller knows the ID; the spans of `entry.id` stay empty here on purpose. */
-    if (reply_entry(reply->element[2], (struct span){0}, &text, &entry) == 0) {
+    if (reply_entry(reply->element[3], (struct span){0}, &text, &entry) == 0) {
         answer.entry = &entry;
     } else if (root) {
         tombstone = (struct tombstone){
@@ -141,6 +142,7 @@ void store_get(struct store *store, struct span workspace, struct span id, store
     struct call call;
 
     call_entry(&call, store, SCRIPT_GET, workspace, id);
+    call_number(&call, store->lock_ttl_ms);
     call_send(&call, read_get, (void (*)(void))cb, arg);
 }
 
@@ -237,17 +239,7 @@ static void read_counts(struct pending *pending, enum store_result result,
     answer.now_ms = reply_number(reply->element[0]);
     answer.oldest_open_age_ms = oldest > 0 && oldest < answer.now_ms ? answer.now_ms - oldest : 0;
     answer.locked = (uint64_t)reply_number(reply->element[2]);
-    const struct redisReply *flat = reply->element[3];
-
-    for (size_t i = 0; i + 1 < flat->elements; i += 2) {
-        struct span name = reply_span(flat->element[i]);
-        int64_t number = reply_number(flat->element[i + 1]);
-        enum entry_status status;
-
-        if (number > 0 && entry_status_from_name(name.ptr, name.len, &status) == 0) {
-            answer.by_status[status] = (uint64_t)number;
-        }
-    }
+    reply_counts(reply->element[3], answer.by_status);
     cb(STORE_OK, &answer, pending->arg);
 }
 

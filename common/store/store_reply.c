@@ -151,3 +151,16 @@ int reply_entry(const struct redisReply *fields, struct span id, struct entry_te
     }
     return 0;
 }
+
+void reply_counts(const struct redisReply *flat, uint64_t ret_by_status[STATUS_COUNT])
+{
+    for (size_t i = 0; reply_is_array(flat, 2) && i + 1 < flat->elements; i += 2) {
+        const struct span name = reply_span(flat->element[i]);
+        const int64_t number = reply_number(flat->element[i + 1]);
+        enum entry_status status;
+
+        if (number > 0 && entry_status_from_name(name.ptr, name.len, &status) == 0) {
+            ret_by_status[status] = (uint64_t)number;
+        }
+    }
+}

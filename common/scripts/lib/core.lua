@@ -128,6 +128,11 @@ local function reindex(ws, go_behind)
     call('ZREM', due, ws)
     settle_counts(ws) -- before its own counts go
     call('DEL', key('outboxwsstat', ws))
+    if conf(ws)[1] then
+      call('ZADD', 'outboxnames' .. tag, 0, ws)
+    else
+      call('ZREM', 'outboxnames' .. tag, ws)
+    end
     return
   end
   local at = number(first[2])
@@ -140,6 +145,9 @@ local function reindex(ws, go_behind)
   end
   local stands = call('ZSCORE', due, ws)
   stands = stands and number(stands)
+  if not stands then
+    call('ZADD', 'outboxnames' .. tag, 0, ws)
+  end
   if stands ~= at and not (stands and stands <= now and at <= now) then
     call('ZADD', due, score(at <= now and now or at), ws)
   end

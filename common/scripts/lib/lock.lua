@@ -1,4 +1,5 @@
 -- Locks, staging, and taking a session's next entry.
+-- include: parked
 
 local SET_ASIDE = 60000 -- what is broken is looked at again after that
 
@@ -114,6 +115,9 @@ local function next_or_unlock(ws, ses, token, ttl, want)
       return taken_before(ws, ses, staged, e, token), -1
     end
     call('LPOP', key('outboxd', ws, ses)) -- gone, or parked since: not to be sent
+    if e and e.status == 'parked' then
+      parked_in_doubt(ws, staged, e)
+    end
     staged = call('LINDEX', key('outboxd', ws, ses), 0)
   end
   if want and not is_paused(ws) then
@@ -159,10 +163,7 @@ local function recover_staged(ws, ses)
     if e and e.status == 'delivering' and not e.prior then
       outcome_unknown(ws, id, e)
     elseif e and e.status == 'parked' then
-      -- It stays parked; what unpark makes of it: its outcome is unknown (contract §3, §8).
-      if not e.prior then
-        call('HSET', key('outboxe', ws, id), 'priorStatus', has(e.flags, 'i') and 'pending' or 'verifying')
-      end
+      parked_in_doubt(ws, id, e) -- it stays parked (contract §3, §8)
     elseif e then
       call('HSET', key('outboxe', ws, id), 'nextAttemptAt', 0)
     end

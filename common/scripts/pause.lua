@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- Whether anything of a workspace is claimed. KEYS[1] its settings. `how`: pause, resume, or cleanup, which pauses what
+-- there is of it and notes whether it made the settings. Answers the store's clock: what is accepted later is not meant.
+-- include: core
+local ws, how = ARGV[3], ARGV[4]
+
+if how == 'pause' then
+  call('HSET', KEYS[1], 'paused', '1')
+elseif how == 'resume' then
+  call('HDEL', KEYS[1], 'paused')
+elseif call('EXISTS', KEYS[1]) == 1 then
+  call('HSET', KEYS[1], 'paused', '1')
+elseif call('EXISTS', key('outboxws', ws), key('outboxended', ws)) > 0 then
+  call('HSET', KEYS[1], 'paused', '1', 'cleanup', 'new')
+end
+reindex(ws)
+return now
