@@ -80,8 +80,8 @@ static bool find_session(struct request *request, const struct kind *kind, struc
         memcpy(request->lane, lane.bytes, lane.len);
         request->session = (struct span){request->lane, lane.len};
     } else {
-        snprintf(form->detail, sizeof(form->detail), "no value for {%.*s}", (int)place.len,
-                 place.ptr);
+        snprintf(form->json.detail, sizeof(form->json.detail), "no value for {%.*s}",
+                 (int)place.len, place.ptr);
     }
     buf_done(&lane);
     return is_filled;
@@ -215,7 +215,7 @@ void handle_accept(struct api *api, struct request *request)
         count(request, api,
               problem == PROBLEM_TOO_LARGE ? LABEL_ACCEPT_RESULT_TOO_LARGE
                                            : LABEL_ACCEPT_RESULT_INVALID);
-        request_problem(request, problem, span_of(form.detail));
+        request_problem(request, problem, span_of(form.json.detail));
     }
     accept_form_done(&form);
 }

@@ -35,7 +35,7 @@ static int compare_names(const void *one, const void *other, void *arg)
 
 /* A value whose members may stand in any order and whose blanks do not count. Numbers and strings
  * count as they were spelt: no number is too large. False: out of memory. Recursion ends at
- * ACCEPT_DEPTH_MAX. */
+ * JSON_DEPTH_MAX. */
 static bool hash_value(crypto_generichash_state *state, struct span text,
                        const struct json_tokens *tokens, int at)
 {

@@ -3,17 +3,14 @@
 #ifndef API_ACCEPT_FORM_H
 #define API_ACCEPT_FORM_H
 
-#include <jansson.h>
-
 #include "api/accept_digest.h"
-#include "api/problem.h"
+#include "api/json_body.h"
 #include "common/core/keys.h"
 #include "common/store/entry.h"
 
-#define USER_ID_MAX      256
-#define KIND_NAME_MAX    64
-#define ACCEPT_DEPTH_MAX 64
-#define KIND_PROMPT      "prompt"
+#define USER_ID_MAX   256
+#define KIND_NAME_MAX 64
+#define KIND_PROMPT   "prompt"
 
 struct accept_source {
     struct span body;
@@ -22,10 +19,9 @@ struct accept_source {
     size_t max_text_bytes;       /* the longest text, payload or model */
 };
 struct accept_form {
-    struct entry_body body;             /* spans into the source and into `root` */
-    json_t *root;                       /* owned; the whole document */
+    struct entry_body body;             /* spans into the source and into `json` */
+    struct json_body json;              /* owned; the whole document, and why not */
     char digest[ACCEPT_DIGEST_LEN + 1]; /* hex */
-    char detail[256];                   /* why not, after a problem; "" : nothing to add */
 };
 
 /* PROBLEM_NONE, or the problem. Either way accept_form_done() ends it. */

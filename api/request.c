@@ -39,6 +39,38 @@ struct span request_query(const struct request *request, const char *name)
     return look_up(request, MHD_GET_ARGUMENT_KIND, name);
 }
 
+static int hex_of(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool request_query_text(const struct request *request, const char *name, char *room, size_t cap,
+                        struct span *ret)
+{
+    const struct span raw = request_query(request, name);
+    size_t len = 0;
+
+    if (!raw.ptr) {
+        return true;
+    }
+    for (size_t i = 0; i < raw.len; i++) {
+        const bool is_escape = raw.ptr[i] == '%' && i + 2 < raw.len &&
+                               hex_of(raw.ptr[i + 1]) >= 0 && hex_of(raw.ptr[i + 2]) >= 0;
+
+        if (len == cap) {
+            return false;
+        }
+        room[len++] =
+            (char)(is_escape ? hex_of(raw.ptr[i + 1]) << 4 | hex_of(raw.ptr[i + 2]) : raw.ptr[i]);
+        i += is_escape ? 2 : 0;
+    }
+    *ret = (struct span){room, len};
+    return true;
+}
+
 void request_answer_header(struct request *request, const char *name, const char *value)
 {
     if (request->response) {

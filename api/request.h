@@ -59,8 +59,9 @@ struct request {
     char lane[SESSION_MAX];
     struct span session; /* of the entry: in the path or in `lane` */
     struct request_stream stream;
-    uint32_t offset; /* list: how far it came */
-    uint32_t listed;
+    uint32_t offset; /* lists: how far they came */
+    uint32_t listed, limit;
+    void *context; /* of an operation that takes several steps: owned by its handler */
     struct MHD_Response *response;
     unsigned status;
     struct request *next_free;
@@ -72,6 +73,11 @@ struct span request_header(const struct request *request, const char *name);
 /* The value of a parameter behind the `?`, as it stands there (not unescaped); ptr NULL if absent.
  */
 struct span request_query(const struct request *request, const char *name);
+
+/* The same decoded into `room`: broken escapes stand for themselves. False: it does not fit.
+ * Absent: *ret stays. */
+bool request_query_text(const struct request *request, const char *name, char *room, size_t cap,
+                        struct span *ret);
 
 /* Each answer below ends the request, except that headers are added to it right after. One per
  * request. */

@@ -23,6 +23,7 @@ const char *const route_labels[ROUTE_COUNT] = {
 static const char *const method_names[HTTP_METHOD_COUNT] = {
     [HTTP_GET] = "GET",
     [HTTP_POST] = "POST",
+    [HTTP_PUT] = "PUT",
     [HTTP_DELETE] = "DELETE",
 };
 
@@ -44,6 +45,11 @@ const char *http_method_name(enum http_method method)
 bool route_takes_json(enum route_id route)
 {
     return route < ROUTE_COUNT && routes[route].body == BODY_JSON;
+}
+
+bool route_is_accept(enum route_id route)
+{
+    return route == ROUTE_ACCEPT || route == ROUTE_ACCEPT_LANE;
 }
 
 /* Takes the next segment, up to a slash or the end, off the front. */

@@ -10,6 +10,7 @@
 enum http_method {
     HTTP_GET,
     HTTP_POST,
+    HTTP_PUT,
     HTTP_DELETE,
     HTTP_METHOD_COUNT,
     HTTP_OTHER = HTTP_METHOD_COUNT,
@@ -39,5 +40,7 @@ struct route_match route_find(enum http_method method, struct span path);
 /* Metric label values in the order of the table, for the exposition. */
 extern const char *const route_labels[ROUTE_COUNT];
 bool route_takes_json(enum route_id route);
+/* Whether its requests are counted as accepts. */
+bool route_is_accept(enum route_id route);
 
 #endif

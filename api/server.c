@@ -146,7 +146,7 @@ static struct request *request_new(struct server *server)
     memset(request, 0, offsetof(struct request, cmid));
     request->cmid_len = 0;
     request->session = (struct span){0};
-    request->offset = request->listed = 0;
+    request->offset = request->listed = request->limit = 0;
     request->response = NULL;
     request->stream = (struct request_stream){0};
     request->status = 0;
@@ -300,7 +300,7 @@ static enum MHD_Result take_body(struct request *request, const char *bytes, siz
 
 static void answer_early(struct request *request)
 {
-    if (route_takes_json(request->route)) {
+    if (route_is_accept(request->route)) {
         metrics_add(request->server->api->metrics, METRIC_accepts_total,
                     request->early == PROBLEM_TOO_LARGE ? LABEL_ACCEPT_RESULT_TOO_LARGE
                                                         : LABEL_ACCEPT_RESULT_INVALID,

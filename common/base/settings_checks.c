@@ -10,6 +10,7 @@
 #include "common/base/settings_private.h"
 #include "common/base/store_password.h"
 #include "common/core/ids.h"
+#include "common/core/target_url.h"
 
 #define KIND_NAME_MAX 64
 #define MASK          "***"
@@ -79,21 +80,8 @@ static const char *check_store_url(const char *text, struct scratch *scratch)
 
 static const char *check_target_url(const char *text, struct scratch *scratch)
 {
-    const char *host = strstr(text, "://");
-
     (void)scratch;
-    if (strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0) {
-        return "does not begin with http:// or https://";
-    }
-    host += 3;
-    size_t len = strcspn(host, "/?#");
-    if (len == 0 || host[0] == ':' || has_space(text)) {
-        return "names no host, or holds a space";
-    }
-    if (memchr(host, '@', len)) {
-        return "holds credentials: use target.username and target.password_file";
-    }
-    return strpbrk(host, "?#") ? "is a base URL: no ? and no #" : NULL;
+    return target_url_refusal(text);
 }
 
 static const char *check_target_password(const char *text, struct scratch *scratch)

@@ -157,8 +157,8 @@ static void step(struct walk *walk)
     call_number(&call, walk->step_entries);
     call_span(&call, (struct span){walk->behind, walk->behind_len});
     call_span(&call, walk->argument);
-    for (size_t i = walk->session_at; i < walk->session_count && i - walk->session_at < STEP_SESSIONS;
-         i++) {
+    for (size_t i = walk->session_at;
+         i < walk->session_count && i - walk->session_at < STEP_SESSIONS; i++) {
         call_span(&call, walk->sessions[i]);
     }
     call.is_durable = true;

@@ -144,8 +144,7 @@ void store_workspaces(struct store *store, uint32_t partition, struct span after
                     cb, arg);
 }
 
-void store_workspace(struct store *store, struct span workspace, store_workspaces_cb *cb,
-                     void *arg)
+void store_workspace(struct store *store, struct span workspace, store_workspaces_cb *cb, void *arg)
 {
     call_workspaces(store, partition_of(workspace.ptr, workspace.len), (struct span){0}, 1,
                     workspace, cb, arg);

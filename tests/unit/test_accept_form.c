@@ -64,7 +64,7 @@ static void bad_bodies_are_refused_with_their_problem(void **state)
 
         if (problem != rows[i].problem) {
             fail_msg("%s: %d instead of %d (%s)", rows[i].body, (int)problem, (int)rows[i].problem,
-                     form.detail);
+                     form.json.detail);
         }
         accept_form_done(&form);
     }
@@ -87,7 +87,7 @@ static void what_is_too_long_or_too_deep_is_refused(void **state)
     accept_form_done(&form);
     memset(body, 0, sizeof(body));
     strncat(body, "{\"kind\":\"n\",\"payload\":", sizeof(body) - 1);
-    for (int i = 0; i < ACCEPT_DEPTH_MAX; i++) {
+    for (int i = 0; i < JSON_DEPTH_MAX; i++) {
         strncat(body, "[", sizeof(body) - strlen(body) - 1);
     }
     assert_int_equal(read_form(body, NULL, &form), PROBLEM_JSON_TOO_DEEP);

@@ -1,0 +1,226 @@
+/* What people do with a whole workspace, and what stands in it: park, unpark, pause, resume, clean
+ * up, list. Contract §3 "Person's operations", §7. */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/json_body.h"
+#include "api/json_out.h"
+#include "api/request.h"
+#include "common/store/store_workspace.h"
+
+#define JSON_TYPE     "application/json"
+#define REASON_MAX    1024
+#define LIMIT_DEFAULT 100
+#define LIMIT_MAX     500
+
+static void answer_number(struct request *request, const char *name, uint64_t number)
+{
+    json_open(&request->out, '{');
+    json_member_i64(&request->out, name, (int64_t)number);
+    json_close(&request->out, '}');
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+/* ---- park, unpark, clean up ---- */
+
+static void on_parked(enum store_result result, const struct walk_answer *answer, void *arg)
+{
+    if (result != STORE_OK) {
+        request_store_failed(arg, result);
+        return;
+    }
+    answer_number(arg, "parked", answer->count);
+}
+
+void handle_park(struct api *api, struct request *request)
+{
+    static const char *const names[] = {"reason"};
+    struct walk_request walk = {.kind = WALK_PARK, .workspace = request->params.workspace};
+    struct json_body body;
+    enum problem_id problem =
+        json_body_parse(&body, (struct span){request->body.bytes, request->body.len});
+
+    problem = problem != PROBLEM_NONE ? problem : json_body_check_names(&body, names, 1);
+    problem = problem != PROBLEM_NONE ? problem
+                                      : json_body_text(&body, "reason", REASON_MAX,
+                                                       PROBLEM_INVALID_MEMBER, &walk.reason);
+    if (problem == PROBLEM_NONE) {
+        store_walk(api->store, &walk, on_parked, request);
+    } else {
+        request_problem(request, problem, span_of(body.detail));
+    }
+    json_body_done(&body);
+}
+
+static void on_unparked(enum store_result result, const struct walk_answer *answer, void *arg)
+{
+    struct request *request = arg;
+
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    hints_send(&api_of(request)->hints, request->params.workspace, (struct span){0});
+    answer_number(request, "unparked", answer->count);
+}
+
+void handle_unpark(struct api *api, struct request *request)
+{
+    const struct walk_request walk = {.kind = WALK_UNPARK, .workspace = request->params.workspace};
+
+    store_walk(api->store, &walk, on_unparked, request);
+}
+
+static void on_cleaned_up(enum store_result result, const struct walk_answer *answer, void *arg)
+{
+    if (result != STORE_OK) {
+        request_store_failed(arg, result);
+        return;
+    }
+    answer_number(arg, "keysRemoved", answer->count);
+}
+
+void handle_cleanup(struct api *api, struct request *request)
+{
+    const struct walk_request walk = {.kind = WALK_CLEANUP, .workspace = request->params.workspace};
+
+    store_walk(api->store, &walk, on_cleaned_up, request);
+}
+
+/* ---- pause and resume ---- */
+
+static void on_pause(enum store_result result, bool yes, void *arg)
+{
+    struct request *request = arg;
+    const bool is_paused = request->route == ROUTE_PAUSE;
+
+    (void)yes;
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    if (!is_paused) {
+        hints_send(&api_of(request)->hints, request->params.workspace, (struct span){0});
+    }
+    json_open(&request->out, '{');
+    json_member_bool(&request->out, "paused", is_paused);
+    json_close(&request->out, '}');
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+void handle_pause(struct api *api, struct request *request)
+{
+    store_pause(api->store, request->params.workspace, request->route == ROUTE_PAUSE, on_pause,
+                request);
+}
+
+/* ---- list and get ---- */
+
+static void write_workspace(const struct workspace_state *state, int64_t now_ms, struct buf *out)
+{
+    json_open(out, '{');
+    json_member_text(out, "workspaceID", state->name);
+    json_member_bool(out, "paused", state->is_paused);
+    json_member_bool(out, "hasTarget", state->target.len > 0);
+    json_member_i64(out, "sessions", (int64_t)state->sessions);
+    json_open_member(out, "entries", '{');
+    for (unsigned status = 0; status < STATUS_COUNT; status++) {
+        json_member_i64(out, entry_status_name((enum entry_status)status),
+                        (int64_t)state->by_status[status]);
+    }
+    json_close(out, '}');
+    json_comma(out);
+    if (state->oldest_open_ms > 0) {
+        json_member_seconds(out, "oldestOpenAge", now_ms - state->oldest_open_ms);
+    }
+    json_close(out, '}');
+}
+
+static void on_workspace(enum store_result result, const struct workspaces_answer *answer,
+                         void *arg)
+{
+    struct request *request = arg;
+
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    if (answer->count == 0) {
+        request_problem(request, PROBLEM_WORKSPACE_NOT_FOUND, (struct span){0});
+        return;
+    }
+    write_workspace(&answer->workspaces[0], answer->now_ms, &request->out);
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+void handle_workspace(struct api *api, struct request *request)
+{
+    store_workspace(api->store, request->params.workspace, on_workspace, request);
+}
+
+/* Partition by partition until the page is full; `offset` is the partition, `listed` how many there
+ * are. A full page names its last workspace: the next one begins behind it. */
+static void on_workspaces(enum store_result result, const struct workspaces_answer *answer,
+                          void *arg)
+{
+    struct request *request = arg;
+
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    for (size_t i = 0; i < answer->count; i++) {
+        write_workspace(&answer->workspaces[i], answer->now_ms, &request->out);
+        json_comma(&request->out);
+    }
+    request->listed += (uint32_t)answer->count;
+    if (request->listed < request->limit && request->offset + 1 < PARTITION_COUNT) {
+        request->offset++;
+        store_workspaces(api_of(request)->store, request->offset, (struct span){0},
+                         request->limit - request->listed, on_workspaces, request);
+        return;
+    }
+    json_close(&request->out, ']');
+    json_comma(&request->out);
+    if (request->listed >= request->limit && answer->count > 0) {
+        json_member_text(&request->out, "next", answer->workspaces[answer->count - 1].name);
+    }
+    json_close(&request->out, '}');
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+static bool read_limit(struct span text, uint32_t *ret)
+{
+    uint32_t limit = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9' || i > 3) {
+            return false;
+        }
+        limit = limit * 10 + (uint32_t)(text.ptr[i] - '0');
+    }
+    *ret = limit;
+    return limit >= 1 && limit <= LIMIT_MAX;
+}
+
+void handle_workspaces(struct api *api, struct request *request)
+{
+    const struct span limit = request_query(request, "limit");
+    char room[WORKSPACE_MAX];
+    struct span after = {0};
+
+    request->limit = LIMIT_DEFAULT;
+    if (limit.ptr && !read_limit(limit, &request->limit)) {
+        request_problem(request, PROBLEM_INVALID_QUERY, span_of("limit must be 1 to 500"));
+        return;
+    }
+    if (!request_query_text(request, "after", room, sizeof(room), &after) ||
+        (after.len > 0 && !workspace_name_is_valid(after.ptr, after.len))) {
+        request_problem(request, PROBLEM_INVALID_QUERY, span_of("after must be a workspace"));
+        return;
+    }
+    json_open(&request->out, '{');
+    json_open_member(&request->out, "workspaces", '[');
+    request->offset = after.len > 0 ? partition_of(after.ptr, after.len) : 0;
+    store_workspaces(api->store, request->offset, after, request->limit, on_workspaces, request);
+}
