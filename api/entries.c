@@ -51,8 +51,8 @@ static void on_list(enum store_result result, const struct list_answer *answer, 
     }
     for (size_t i = 0; i < answer->count; i++) {
         const struct entry *entry = &answer->entries[i];
-        const struct entry_context context = context_of(
-            api, entry, entry->id, answer->in_flight, answer->in_flight_since_ms, answer->now_ms);
+        const struct entry_context context = context_of(api, entry, entry->id, answer->in_flight,
+                                                        answer->in_flight_since_ms, answer->now_ms);
 
         entry_json_write(entry, entry->id, &context, &request->out);
         json_comma(&request->out);

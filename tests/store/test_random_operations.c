@@ -259,48 +259,11 @@ static void step_expire(void)
     }
 }
 
-static void move_by_hand(unsigned p, const char *ws, const char *id, const char *from,
-                         const char *to)
-{
-    sync_raw(s, "HINCRBY outboxstat:{%u} %s -1", p, from);
-    sync_raw(s, "HINCRBY outboxstat:{%u} %s 1", p, to);
-    sync_raw(s, "HINCRBY outboxwsstat:{%u}:%s %s -1", p, ws, from);
-    sync_raw(s, "HINCRBY outboxwsstat:{%u}:%s %s 1", p, ws, to);
-    sync_raw(s, "HSET outboxe:{%u}:%s:%s status %s", p, ws, id, to);
-}
-
-/* Parks an open entry, or unparks a parked one, whatever somebody is doing with it. */
+/* Parks or unparks a whole workspace, whatever somebody is doing with it. */
 static void step_park(void)
 {
-    char ws_room[32], ses_room[32], id[32], was[32], prior[32], ses[64];
-    const char *name = workspace();
-    const unsigned p = partition_of(name, strlen(name));
-    const char *ws = encoded(name, ws_room, sizeof(ws_room));
-
-    if (next_entry == 0) {
-        return;
-    }
-    snprintf(id, sizeof(id), "e%u", draw(next_entry));
-    snprintf(was, sizeof(was), "%s", sync_raw(s, "HGET outboxe:{%u}:%s:%s status", p, ws, id));
-    snprintf(ses, sizeof(ses), "%s", sync_raw(s, "HGET outboxe:{%u}:%s:%s session", p, ws, id));
-    if (was[0] == '\0' || strcmp(was, "error") == 0) {
-        return;
-    }
-    if (strcmp(was, "parked") != 0) {
-        move_by_hand(p, ws, id, was, "parked");
-        sync_raw(s, "HSET outboxe:{%u}:%s:%s priorStatus %s", p, ws, id,
-                 strcmp(was, "pending") == 0 ? "pending" : "verifying");
-        sync_raw(s, "ZREM outboxopen:{%u} %s:%s", p, ws, id);
-        return;
-    }
-    snprintf(prior, sizeof(prior), "%s",
-             sync_raw(s, "HGET outboxe:{%u}:%s:%s priorStatus", p, ws, id));
-    move_by_hand(p, ws, id, "parked", prior);
-    sync_raw(s, "HSET outboxe:{%u}:%s:%s nextAttemptAt 0", p, ws, id);
-    sync_raw(s, "ZADD outboxopen:{%u} 1 %s:%s", p, ws, id);
-    if (!key_exists("outboxlock", p, ws, encoded(ses, ses_room, sizeof(ses_room)))) {
-        sync_raw(s, "ZADD outboxws:{%u}:%s 1 %s", p, ws, ses_room);
-        sync_raw(s, "ZADD outboxdue:{%u} 1 %s", p, ws);
+    if (draw(3) == 0) {
+        sync_walk(s, draw(2) ? WALK_PARK : WALK_UNPARK, workspace(), draw(4));
     }
 }
 
@@ -331,6 +294,7 @@ static void drain(void)
 
     for (unsigned w = 0; w < WORKSPACES; w++) {
         sync_recover_all(s, names[w]);
+        sync_walk(s, WALK_UNPARK, names[w], 0);
     }
     for (unsigned round = 0; round < 2000; round++) {
         unsigned left = 0;

@@ -73,7 +73,9 @@ static void park_by_hand(const char *id)
 
     sync_raw(s, "HINCRBY outboxstat:{%u} %s -1", p, was);
     sync_raw(s, "HINCRBY outboxstat:{%u} parked 1", p);
-    sync_raw(s, "HSET outboxe:{%u}:ws:%s status parked priorStatus pending", p, id);
+    sync_raw(s, "HINCRBY outboxwsstat:{%u}:ws %s -1", p, was);
+    sync_raw(s, "HINCRBY outboxwsstat:{%u}:ws parked 1", p);
+    sync_raw(s, "HSET outboxe:{%u}:ws:%s status parked priorStatus %s", p, id, was);
     sync_raw(s, "ZREM outboxopen:{%u} ws:%s", p, id);
 }
 

@@ -63,7 +63,9 @@ static const char *const invariants =
     "    local first = tonumber(call('ZRANGE', k, 0, 0, 'WITHSCORES')[2])\n"
     "    local now = call('TIME')\n"
     "    now = now[1] * 1000 + now[2] / 1000\n"
-    "    if first ~= tonumber(due) and not (first <= now and tonumber(due) <= now + 1) then\n"
+    "    if call('HGET', 'outboxconf:{' .. p .. '}:' .. ws, 'paused') == '1' then\n"
+    "      if due ~= 'inf' then return bad('paused, but due:', k, due) end\n"
+    "    elseif first ~= tonumber(due) and not (first <= now and tonumber(due) <= now + 1) then\n"
     "      return bad('workspace score:', k, tostring(first), due) end\n"
     "    for _, s in ipairs(call('ZRANGE', k, 0, -1)) do\n"
     "      if call('EXISTS', 'outboxq:{' .. p .. '}:' .. ws .. ':' .. s) == 0 and\n"
@@ -116,6 +118,47 @@ static const char *const nobody_forgotten =
     "end\n"
     "return ''\n";
 
+/* What stands of each workspace: its name where it is listed, its counts, nothing to sweep that has
+ * not failed. */
+static const char *const workspaces_hold =
+    "#!lua flags=no-writes,allow-cross-slot-keys\n"
+    "local call = redis.call\n"
+    "local keys, status, counts = call('KEYS', '*'), {}, {}\n"
+    "for _, k in ipairs(keys) do\n"
+    "  local p, ws, id = k:match('^outboxe:{(%d+)}:([^:]+):([^:]+)$')\n"
+    "  if p then\n"
+    "    local is = call('HGET', k, 'status')\n"
+    "    status[p .. ws .. ':' .. id] = is\n"
+    "    counts[p .. ws .. is] = (counts[p .. ws .. is] or 0) + 1\n"
+    "  end\n"
+    "end\n"
+    "for _, k in ipairs(keys) do\n"
+    "  local what, p, ws = k:match('^outbox(%l+):{(%d+)}:([^:]+)$')\n"
+    "  if (what == 'ws' or what == 'conf') and not call('ZSCORE', 'outboxnames:{' .. p .. '}', ws) "
+    "then\n"
+    "    return 'not listed: ' .. k\n"
+    "  end\n"
+    "  local flat = what == 'wsstat' and call('HGETALL', k) or {}\n"
+    "  for i = 1, #flat, 2 do\n"
+    "    if tonumber(flat[i + 1]) ~= (counts[p .. ws .. flat[i]] or 0) then\n"
+    "      return 'counts ' .. flat[i + 1] .. ' ' .. flat[i] .. ': ' .. k\n"
+    "    end\n"
+    "  end\n"
+    "  p = k:match('^outboxnames:{(%d+)}$')\n"
+    "  for _, name in ipairs(p and call('ZRANGE', k, 0, -1) or {}) do\n"
+    "    local rest = ':{' .. p .. '}:' .. name\n"
+    "    if call('EXISTS', 'outboxws' .. rest, 'outboxconf' .. rest) == 0 then\n"
+    "      return 'listed, but nothing is stored: ' .. name\n"
+    "    end\n"
+    "  end\n"
+    "  p = k:match('^outboxerr:{(%d+)}$')\n"
+    "  for _, member in ipairs(p and call('ZRANGE', k, 0, -1) or {}) do\n"
+    "    if status[p .. member] ~= 'error' then return 'not failed, but in outboxerr: ' .. member "
+    "end\n"
+    "  end\n"
+    "end\n"
+    "return ''\n";
+
 static bool holds(struct sync_store *s, const char *script, char *why, size_t why_size)
 {
     redisReply *reply = redisCommand(s->raw, "EVAL %s 0", script);
@@ -128,5 +171,6 @@ static bool holds(struct sync_store *s, const char *script, char *why, size_t wh
 
 bool sync_invariants_hold(struct sync_store *s, char *why, size_t why_size)
 {
-    return holds(s, invariants, why, why_size) && holds(s, nobody_forgotten, why, why_size);
+    return holds(s, invariants, why, why_size) && holds(s, nobody_forgotten, why, why_size) &&
+           holds(s, workspaces_hold, why, why_size);
 }

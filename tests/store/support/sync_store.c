@@ -339,6 +339,55 @@ enum person_result sync_remove(struct sync_store *s, const char *ws, const char 
     return w.person;
 }
 
+static void on_walk(enum store_result result, const struct walk_answer *answer, void *arg)
+{
+    struct sync_walking *walking = arg;
+
+    if (result != STORE_OK) {
+        die("walk", result);
+    }
+    walking->is_done = true;
+    walking->answer = *answer;
+}
+
+void sync_walk_begin(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step,
+                     struct sync_walking *walking)
+{
+    const struct walk_request request = {
+        .kind = kind,
+        .workspace = span_of(ws),
+        .reason = span_of("why"),
+        .max_per_step = step,
+    };
+
+    *walking = (struct sync_walking){0};
+    store_walk(s->store, &request, on_walk, walking);
+}
+
+void sync_walk_end(struct sync_store *s, struct sync_walking *walking)
+{
+    while (!walking->is_done) {
+        uv_run(s->loop, UV_RUN_ONCE);
+    }
+}
+
+uint64_t sync_walk(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step)
+{
+    struct sync_walking walking;
+
+    sync_walk_begin(s, kind, ws, step, &walking);
+    sync_walk_end(s, &walking);
+    return walking.answer.count;
+}
+
+void sync_pause(struct sync_store *s, const char *ws, bool is_paused)
+{
+    struct waiting w = {0};
+
+    store_pause(s->store, span_of(ws), is_paused, on_flag, &w);
+    run_until(s, &w, "pause");
+}
+
 static char state_text[32];
 
 static void on_get(enum store_result result, const struct get_answer *answer, void *arg)

@@ -10,6 +10,7 @@
 
 #include "common/core/keys.h"
 #include "common/store/store.h"
+#include "common/store/store_workspace.h"
 
 struct uv_loop_s;
 
@@ -69,6 +70,17 @@ enum person_result sync_retry(struct sync_store *s, const char *ws, const char *
                               const char *new_id, char *ret_what);
 enum person_result sync_remove(struct sync_store *s, const char *ws, const char *id,
                                char *ret_what);
+/* A whole walk in steps of at most `step` entries (0: as ever); how many entries, or keys. */
+uint64_t sync_walk(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step);
+void sync_pause(struct sync_store *s, const char *ws, bool is_paused);
+/* A walk that goes on while other calls run the loop, one step or two with each of them. */
+struct sync_walking {
+    bool is_done;
+    struct walk_answer answer;
+};
+void sync_walk_begin(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step,
+                     struct sync_walking *walking);
+void sync_walk_end(struct sync_store *s, struct sync_walking *walking);
 /* The status, or how it ended, or "none". */
 const char *sync_state(struct sync_store *s, const char *ws, const char *id);
 size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *prefix);
