@@ -276,6 +276,51 @@ class Probing(AgentTest):
         self.assertNotIn('id', request.json()['parts'][0])
 
 
+class Sweeps(AgentTest):
+    def unverifiable(self, store):
+        """An entry that ended so, and the rule that keeps the agent from telling."""
+        daemon = self.own_daemon({'url': self.agent.url}, max_verify_attempts=2, parked_sweep_interval='24h')
+        self.on_post(close='reset', store=store)
+        silence = self.on_lookup(status=500)
+        entry = self.prompt(daemon=daemon)
+        self.assertError(daemon, entry, 'unverifiable')
+        return daemon, entry, silence
+
+    def sweep(self, daemon):
+        answer = daemon.call('POST', '/v1/workspaces/w/sweep', {'what': 'unverifiable'})
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json()['recovered']
+
+    def test_by_hand_it_is_asked_again_and_sent_again_only_if_it_is_absent(self):
+        for store, posts in ((True, 1), (False, 2)):
+            with self.subTest(stored=store):
+                self.setUp()
+                daemon, entry, silence = self.unverifiable(store)
+                silence.fields['times'] = 0
+                self.assertEqual(self.sweep(daemon), 1)
+                self.assertOneMessage(entry, posts=posts, daemon=daemon)
+                self.assertEqual(self.sweep(daemon), 0)
+                self.end(daemon)
+
+    def test_by_hand_it_gets_a_fresh_window_and_may_end_unverifiable_again(self):
+        daemon, entry, silence = self.unverifiable(store=True)
+        before = len(self.agent.message_lookups(self.session))
+        self.assertEqual(self.sweep(daemon), 1)
+        wait_until(lambda: len(self.agent.message_lookups(self.session)) == before + 2, 20, 'two more look-ups')
+        self.assertEqual(self.assertError(daemon, entry, 'unverifiable')['verifyAttempts'], 2)
+        silence.fields['times'] = 0
+        self.assertEqual(self.sweep(daemon), 1)
+        self.assertOneMessage(entry, posts=1, daemon=daemon)
+
+    def test_other_errors_are_left_alone(self):
+        daemon = self.own_daemon({'url': self.agent.url}, max_attempts=1)
+        self.on_post(status=500)
+        entry = self.prompt(daemon=daemon)
+        self.assertError(daemon, entry, 'attempts_exhausted')
+        self.assertEqual(self.sweep(daemon), 0)
+        self.assertEqual(daemon.status(entry), 'error')
+
+
 class Crashes(AgentTest):
     def test_a_worker_that_dies_mid_turn_leaves_one_message(self):
         for store, posts in ((True, 1), (False, 2)):

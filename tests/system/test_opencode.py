@@ -173,7 +173,9 @@ class WrongTargets(OpencodeTest):
 
     def test_a_workspace_has_a_target_of_its_own(self):
         daemon = self.own_daemon({'url': f'http://127.0.0.1:{free_port()}'}, max_transient_failures=1)
-        self.set_target(daemon, 'mine', self.target_settings)
+        answer = daemon.call('PUT', '/v1/workspaces/mine/target', self.target_settings)
+        self.assertIn(answer.status, (200, 201, 204), answer)
+        self.assertNotIn(PASSWORD.encode(), daemon.get('/v1/workspaces/mine/target').body)
         entry = daemon.accept_ok(self.session, text='to mine', workspace='mine')
         elsewhere = daemon.accept_ok(self.session, text='to nobody')
         self.assertSentOnce(daemon, entry, 'mine', timeout=60)
@@ -225,6 +227,17 @@ class Crashes(OpencodeTest):
         finally:
             self.server.thaw()
         self.assertOneMessage(daemon, entry, 'frozen', via='answer')
+
+    def test_away_for_longer_than_the_budget_it_is_unverifiable_and_a_sweep_completes_it_without_a_second_send(self):
+        daemon = self.own(max_verify_attempts=3, parked_sweep_interval='24h')
+        entry = self.in_turn(daemon, 'swept by hand')
+        self.server.kill()
+        self.assertError(daemon, entry, 'unverifiable')
+        self.server.start()
+        answer = daemon.call('POST', '/v1/workspaces/w/sweep', {'what': 'unverifiable'})
+        self.assertEqual((answer.status, answer.json()), (200, {'recovered': 1}))
+        self.assertOneMessage(daemon, entry, 'swept by hand', via='verification')
+        self.assertEqual(len(self.server.turns('swept by hand')), 1)
 
 
 if __name__ == '__main__':
