@@ -10,6 +10,7 @@
 
 #include "api/ctl/answers.h"
 #include "api/ctl/exit_code.h"
+#include "api/ctl/follow.h"
 #include "api/ctl/http_client.h"
 #include "api/ctl/options.h"
 #include "common/base/clock.h"
@@ -165,7 +166,7 @@ struct command {
     const char *name;
     int arguments_min, arguments_max; /* behind the name */
     const char *usage;
-    int (*make)(const struct options *options, struct call *call);
+    int (*make)(const struct options *options, struct call *call); /* NULL: a stream (follow.h) */
     answer_print_fn *print;
     bool is_send;
 };
@@ -176,6 +177,7 @@ static const struct command commands[] = {
     {"retry", 2, 2, "WORKSPACE ID", make_retry, answer_print_retried, false},
     {"remove", 2, 2, "WORKSPACE ID", make_remove, answer_print_removed, false},
     {"send", 2, 3, "WORKSPACE SESSION TEXT", make_send, answer_print_accepted, true},
+    {"events", 0, 2, "[WORKSPACE [SESSION]]", NULL, NULL, false},
 };
 
 static const struct command *find(const char *name)
@@ -269,6 +271,15 @@ static int perform(const struct options *options, const struct command *command,
     return result;
 }
 
+static int follow(const struct options *options)
+{
+    struct http_client *client = connect_client(options);
+    const int result = client ? follow_run(options, client) : EXIT_CODE_USAGE;
+
+    http_client_destroy(&client);
+    return result;
+}
+
 int command_run(const struct options *options)
 {
     const struct command *command = find(options->arguments[0]);
@@ -279,6 +290,9 @@ int command_run(const struct options *options)
         options_complain("usage: outboxctl %s %s", options->arguments[0],
                          command ? command->usage : "");
         return EXIT_CODE_USAGE;
+    }
+    if (!command->make) {
+        return follow(options);
     }
     buf_init(&call.path, PATH_LEN_MAX);
     buf_init(&call.body, BODY_MAX);

@@ -1,4 +1,4 @@
-/* The commands that ask the API: list, show, retry, remove, send. */
+/* The commands that ask the API: list, show, retry, remove, send, events. */
 #ifndef API_CTL_COMMANDS_H
 #define API_CTL_COMMANDS_H
 

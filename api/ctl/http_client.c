@@ -12,6 +12,7 @@
 
 #define CONNECT_SECONDS 10L
 #define TOTAL_SECONDS   60L
+#define SILENCE_SECONDS 120L /* of a stream: heartbeats come more often */
 #define ANSWER_MAX      ((size_t)512 * 1024 * 1024)
 #define TOKEN_MAX       4096
 
@@ -178,6 +179,70 @@ int http_client_call(struct http_client *client, const char *method, const char 
     }
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &answer.status);
     *ret = answer;
+    return 0;
+}
+
+struct stream {
+    CURL *curl;
+    struct http_answer answer;
+    bool (*on_bytes)(struct span bytes, void *arg);
+    void *arg;
+};
+
+static size_t on_stream(char *bytes, size_t size, size_t count, void *arg)
+{
+    struct stream *stream = arg;
+    const size_t len = size * count;
+    long status = 0;
+
+    curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200) {
+        return buf_append(&stream->answer.body, bytes, len) == 0 ? len : 0;
+    }
+    return stream->on_bytes((struct span){bytes, len}, stream->arg) ? len : 0;
+}
+
+int http_client_stream(struct http_client *client, const char *path, const char *last_event_id,
+                       bool (*on_bytes)(struct span bytes, void *arg), void *arg,
+                       struct http_answer *ret)
+{
+    struct stream stream = {.curl = client->curl, .on_bytes = on_bytes, .arg = arg};
+    struct curl_slist *headers = NULL;
+    AUTO_FREE char *url = NULL, *last = NULL;
+
+    if (asprintf(&url, "%s%s", client->base, path) < 0 ||
+        asprintf(&last, "Last-Event-ID: %s", last_event_id ? last_event_id : "") < 0) {
+        abort(); /* a small fixed object */
+    }
+    for (const struct curl_slist *at = client->headers; at; at = at->next) {
+        headers = curl_slist_append(headers, at->data);
+    }
+    headers = last_event_id ? curl_slist_append(headers, last) : headers;
+    client->error[0] = '\0';
+    buf_init(&stream.answer.body, ANSWER_MAX);
+    curl_easy_setopt(client->curl, CURLOPT_URL, url);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_stream);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &stream);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, 0L);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
+    const CURLcode code = curl_easy_perform(client->curl);
+
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, TOTAL_SECONDS);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, 0L);
+    curl_slist_free_all(headers);
+    if (code != CURLE_OK) {
+        snprintf(client->mistake, sizeof(client->mistake), "%s",
+                 client->error[0] ? client->error : curl_easy_strerror(code));
+        buf_done(&stream.answer.body);
+        return -EIO;
+    }
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &stream.answer.status);
+    *ret = stream.answer;
     return 0;
 }
 

@@ -23,6 +23,12 @@ void http_client_destroy(struct http_client **client);
  * may have the request all the same. */
 int http_client_call(struct http_client *client, const char *method, const char *path,
                      struct span body, struct http_answer *ret);
+/* GET of a stream that may go on for ever. `last_event_id` may be NULL. on_bytes gets what comes
+ * with status 200, as it comes; false ends it. 0 when the server ended it, with *ret (its body is
+ * the answer of another status); -EIO. */
+int http_client_stream(struct http_client *client, const char *path, const char *last_event_id,
+                       bool (*on_bytes)(struct span bytes, void *arg), void *arg,
+                       struct http_answer *ret);
 void http_answer_done(struct http_answer *answer);
 const char *http_client_mistake(const struct http_client *client);
 bool http_client_may_have_arrived(const struct http_client *client);

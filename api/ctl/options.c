@@ -27,6 +27,8 @@ static const char *const help =
     "  retry WORKSPACE ID           sends a failed entry again\n"
     "  remove WORKSPACE ID          removes an entry that is not being sent\n"
     "  send WORKSPACE SESSION TEXT  accepts a message (or --kind and --payload instead of TEXT)\n"
+    "  events [WORKSPACE [SESSION]] events as they happen, until you stop it; connects again by\n"
+    "                               itself and goes on where it was\n"
     "  top                          live view of processes, rates and deliveries in flight\n"
     "\n"
     "  -s, --server URL      http://..., https://... or unix:PATH\n"
@@ -35,6 +37,7 @@ static const char *const help =
     "      --id ID           send: clientMessageID; repeat a send with the same one safely\n"
     "      --kind KIND       send: the entry's kind\n"
     "      --payload JSON    send: the entry's payload\n"
+    "      --last ID         events: begin behind this one (\"id\" of --json)\n"
     "      --once            top: one frame (rates since the start), then end\n"
     "      --interval S      top: seconds between frames, or a duration like 500ms (default 1)\n"
     "      --state-dir DIR   top: outboxd's state directory\n"
@@ -93,7 +96,15 @@ static const char *from_environment(const char *name, const char *otherwise)
     return value && value[0] ? value : otherwise;
 }
 
-enum { OPTION_ID = 256, OPTION_KIND, OPTION_PAYLOAD, OPTION_ONCE, OPTION_INTERVAL, OPTION_STATE };
+enum {
+    OPTION_ID = 256,
+    OPTION_KIND,
+    OPTION_PAYLOAD,
+    OPTION_LAST,
+    OPTION_ONCE,
+    OPTION_INTERVAL,
+    OPTION_STATE
+};
 
 static const struct option long_options[] = {
     {"server", required_argument, NULL, 's'},
@@ -101,6 +112,7 @@ static const struct option long_options[] = {
     {"id", required_argument, NULL, OPTION_ID},
     {"kind", required_argument, NULL, OPTION_KIND},
     {"payload", required_argument, NULL, OPTION_PAYLOAD},
+    {"last", required_argument, NULL, OPTION_LAST},
     {"once", no_argument, NULL, OPTION_ONCE},
     {"interval", required_argument, NULL, OPTION_INTERVAL},
     {"state-dir", required_argument, NULL, OPTION_STATE},
@@ -126,6 +138,9 @@ static enum options_result read_one(int option, struct options *options)
         return OPTIONS_RUN;
     case OPTION_PAYLOAD:
         options->payload = optarg;
+        return OPTIONS_RUN;
+    case OPTION_LAST:
+        options->last_event_id = optarg;
         return OPTIONS_RUN;
     case OPTION_ONCE:
         options->is_once = true;

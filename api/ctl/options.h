@@ -9,6 +9,7 @@ struct options {
     const char *client_message_id; /* --id; NULL without */
     const char *kind;              /* NULL without */
     const char *payload;           /* NULL without */
+    const char *last_event_id;     /* --last; NULL without */
     const char *state_dir;
     long interval_ms;
     bool is_json;

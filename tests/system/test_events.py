@@ -1,8 +1,10 @@
 """Event streams (Server-Sent Events): content and order, resume without gap or duplicate, heartbeats, resets, slow readers."""
 import contextlib
+import json
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 
@@ -318,6 +320,50 @@ def ready(daemon):
     with contextlib.suppress(OSError, harness.http.client.HTTPException):
         return daemon.get('/readyz').status == 200
     return False
+
+
+class Ctl(Events):
+    def follow(self, daemon, *arguments):
+        process = subprocess.Popen([harness.program('outboxctl'), '--server', f'http://127.0.0.1:{daemon.port}', 'events', *arguments],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        lines = []
+        thread = threading.Thread(target=lambda: lines.extend(iter(process.stdout.readline, '')), daemon=True)
+        thread.start()
+
+        def end():
+            process.kill()
+            process.wait()
+            thread.join()
+            process.stdout.close()
+        self.addCleanup(end)
+        return lines
+
+    def test_outboxctl_follows_and_goes_on_after_the_api_died(self):
+        daemon = self.daemon(self.target(), workers=1)
+        people, scripts = self.follow(daemon, 'w', 's'), self.follow(daemon, '--json')
+        wait_until(lambda: daemon.metric('outbox_event_readers') == 2, 20, 'two readers')
+        first = daemon.accept_ok('s', kind='note', payload={})
+        daemon.accept_ok('t', kind='note', payload={})
+        wait_until(lambda: len(people) == 3 and len(scripts) == 6, 20, lambda: people + scripts)
+        daemon.kill('api')
+        wait_until(lambda: ready(daemon), 20, 'the API')
+        second = daemon.accept_patiently(session='s', kind='note', payload={})
+        wait_until(lambda: len(people) == 6 and len(scripts) == 9, 30, lambda: people + scripts)
+        self.assertEqual([line.split()[1:4] for line in people],
+                         [[what, 'w/s', entry] for entry in (first, second) for what in ('accepted', 'delivering', 'sent')])
+        events = [json.loads(line) for line in scripts]
+        resumed = self.follow(daemon, '--json', '--last', events[2]['id'])
+        wait_until(lambda: len(resumed) == 6, 20, lambda: resumed)
+        self.assertEqual([json.loads(line)['data'] for line in resumed], [event['data'] for event in events[3:]])
+
+    def test_outboxctl_says_what_is_wrong(self):
+        daemon = self.daemon(self.target(), workers=1)
+        self.assertEqual(daemon.ctl('events', 'a b').returncode, 2)
+        self.assertEqual(daemon.ctl('events', 'w', 's', 'x').returncode, 2)
+        daemon.kill()
+        gone = daemon.ctl('events')
+        self.assertEqual(gone.returncode, 1)
+        self.assertIn('no answer', gone.stderr)
 
 
 class Follower:
