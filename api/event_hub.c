@@ -184,6 +184,7 @@ static bool on_round(bool is_behind, void *arg)
 {
     struct event_hub *hub = arg;
 
+    hub->is_lost = false;
     if (hub->reader_count == 0 || hub->is_draining) {
         hub->state = HUB_IDLE;
         return false;
@@ -210,7 +211,10 @@ static bool on_lost(enum store_result why, void *arg)
         fail_joining(hub, why);
         return false;
     }
-    log_warn("event streams wait for the store", "why", store_result_name(why));
+    if (!hub->is_lost) {
+        hub->is_lost = true; /* told once for each outage */
+        log_warn("event streams wait for the store", "why", store_result_name(why));
+    }
     return true;
 }
 

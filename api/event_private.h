@@ -94,7 +94,7 @@ struct event_hub {
     struct buf scratch;
     uv_timer_t tick;
     int64_t swept_ms, cut_all_ms;
-    bool is_draining, is_closed;
+    bool is_lost, is_draining, is_closed;
 };
 
 /* event_hub.c */
