@@ -27,7 +27,7 @@ def count(text):
         parts = {name.strip(): int(number) for name, number in re.findall(r'([a-z ]+)=(\d+)', end[1])}
         bad = sum(parts.get(name, 0) for name in ('failures', 'errors', 'unexpected successes'))
         skipped = parts.get('skipped', 0)
-        passed += int(ran) - bad - skipped
+        passed += max(0, int(ran) - bad - skipped)  # what breaks before the first test is an error of none
         failed += bad
     return passed, failed
 

@@ -52,7 +52,8 @@ install() {
   if [ "$version" = "$pinned" ] && [ "$(uname -m)" = x86_64 ]; then
     # The lock file names one platform package: linux-x64-baseline.
     cp "$here/package.json" "$here/package-lock.json" "$folder/"
-    (cd "$folder" && npm ci "${quiet[@]}") && find_binary && return 0
+    (cd "$folder" && npm ci "${quiet[@]}") || return 1
+    find_binary && return 0
   fi
   # Other machines and versions: no lock file.
   rm -f "$folder/package-lock.json"
