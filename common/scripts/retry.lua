@@ -27,10 +27,20 @@ if is_known[e.status] and e.status ~= 'error' then
   return {'not_failed', '', id, now, {}}
 end
 
+-- Rows of a ledger up to here are spent (contract §4): those of the counted attempts, and the next one unless the error
+-- says that no request for it can have been started.
+local function spent_attempts()
+  local v = call('HMGET', KEYS[1], 'attemptBase', 'attempts', 'lastError')
+  local ok, err = pcall(cjson.decode, v[3] or '')
+  local code = ok and type(err) == 'table' and err.code
+  local is_next_unused = e.sends == 0 or code == 'attempts_exhausted' or code == 'unreachable'
+  return whole(v[1]) + whole(v[2]) + (is_next_unused and 0 or 1)
+end
+
 if not has(e.flags, 'i') then
   call('HSET', KEYS[1], 'status', 'pending', 'attempts', 0, 'verifyAttempts', 0, 'transientFails', 0, 'nextAttemptAt', 0,
-       'retry', new_id)
-  call('HDEL', KEYS[1], 'lastError', 'conflictCurrent', 'firstClaimAt')
+       'retry', new_id, 'attemptBase', string.format('%.0f', spent_attempts()))
+  call('HDEL', KEYS[1], 'lastError', 'conflictCurrent', 'firstClaimAt', 'sweep')
   recount(ws, id, e, e.status, 'pending')
   event(ws, id, e, 'rearmed', 'reason', 'retry')
   rearm(ws, ses)

@@ -4,7 +4,7 @@
 
 #include "common/store/store_claim_reply.h"
 
-static const char *via_name(enum sent_via via)
+const char *sent_via_name(enum sent_via via)
 {
     switch (via) {
     case VIA_ANSWER:
@@ -81,7 +81,7 @@ void store_finish(struct store *store, const struct claim_ref *ref, enum sent_vi
     call_claim(&call, store, SCRIPT_FINISH, ref);
     call_number(&call, store->lock_ttl_ms);
     call_number(&call, store->dedupe_ttl_ms);
-    call_str(&call, via_name(via));
+    call_str(&call, sent_via_name(via));
     call_span(&call, result);
     call_number(&call, want_next);
     call.is_durable = want_next;

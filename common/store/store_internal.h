@@ -82,4 +82,7 @@ struct entry_text {
 int reply_entry(const struct redisReply *fields, struct span id, struct entry_text *text,
                 struct entry *ret);
 
+/* As in events and tombstones. */
+const char *sent_via_name(enum sent_via via);
+
 #endif
