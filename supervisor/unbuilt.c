@@ -32,13 +32,5 @@ size_t unbuilt_settings(const char *config, const struct settings *s, struct buf
             count += complain(config, rows[i].setting, rows[i].advice, lines);
         }
     }
-    for (size_t i = 0; i < s->kind_count; i++) {
-        if (s->kinds[i].executor == EXECUTOR_LEDGER) {
-            (void)buf_appendf(lines, "%s: kinds[%s].executor: ", config ? config : "defaults",
-                              s->kinds[i].name);
-            (void)buf_append_str(lines, "ledger is not carried out by this version\n");
-            count++;
-        }
-    }
     return count;
 }

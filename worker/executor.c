@@ -4,7 +4,7 @@
 static const struct executor *const executors[] = {
     [EXECUTOR_HTTP] = &executor_http,
     [EXECUTOR_OPENCODE] = &executor_opencode,
-    [EXECUTOR_LEDGER] = &executor_http, /* refused at start: supervisor/unbuilt.c */
+    [EXECUTOR_LEDGER] = &executor_ledger,
 };
 
 const struct executor *executor_of(const struct target *target, const struct kind *kind)

@@ -31,5 +31,6 @@ const struct executor *executor_of(const struct target *target, const struct kin
 
 extern const struct executor executor_http;
 extern const struct executor executor_opencode;
+extern const struct executor executor_ledger;
 
 #endif
