@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/core/keys.h"
 #include "worker/claim.h"
@@ -143,6 +144,9 @@ void reconcile_look_around(struct reconcile *reconcile)
             reconcile_partition(reconcile, reconcile->next);
         }
         reconcile->next = (reconcile->next + 1) % PARTITION_COUNT;
+        if (reconcile->next == 0) {
+            metrics_loop_ran(reconcile->worker->metrics, LABEL_LOOP_RECONCILE, clock_wall_ms());
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 #include "worker/claim.h"
 #include "worker/held.h"
 #include "worker/reconcile.h"
+#include "worker/sweep.h"
 #include "worker/transfer.h"
 
 #define HEARTBEAT_MS       500
@@ -58,8 +59,11 @@ static void on_hint(uint32_t from_slot, uint64_t hint, void *arg)
     struct worker *worker = arg;
 
     (void)from_slot;
+    const uint32_t partition = (uint32_t)(hint & 0xff);
+
     scheduler_mark(worker->scheduler,
-                   (uint32_t)(hint & 0xff)); /* a number that is no partition is ignored there */
+                   partition); /* a number that is no partition is ignored there */
+    sweep_hint(worker->sweep, partition);
 }
 
 static void on_wake(uv_poll_t *poll, int status, int events)
@@ -119,6 +123,7 @@ static void on_heartbeat(uv_timer_t *timer)
         reconcile_retry(worker->reconcile);
         if (store_is_up(worker->store)) {
             reconcile_look_around(worker->reconcile);
+            sweep_tick(worker->sweep);
         }
     }
 }
@@ -147,6 +152,7 @@ static void drain(struct worker *worker, const char *why)
     worker->is_draining = true;
     log_info("draining", "why", why, "in_flight", LOG_I64(held_count(worker->held)));
     scheduler_stop(worker->scheduler);
+    sweep_stop(worker->sweep);
     worker_check_drained(worker);
 }
 
@@ -172,7 +178,7 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
 void worker_check_drained(struct worker *worker)
 {
     if (worker->is_draining && held_count(worker->held) == 0 && worker->giving_back == 0 &&
-        scheduler_outstanding(worker->scheduler) == 0) {
+        scheduler_outstanding(worker->scheduler) == 0 && sweep_outstanding(worker->sweep) == 0) {
         uv_stop(worker->loop);
     }
 }
@@ -240,6 +246,7 @@ static int create_parts(struct worker *worker)
     err = err == 0 ? held_create(&worker->held) : err;
     err = err == 0 ? scheduler_create(worker, &worker->scheduler) : err;
     err = err == 0 ? reconcile_create(worker, &worker->reconcile) : err;
+    err = err == 0 ? sweep_create(worker, &worker->sweep) : err;
     return err == 0 ? open_store(worker) : err;
 }
 
@@ -288,6 +295,7 @@ static void stop(struct worker *worker)
     store_close(worker->store, on_store_closed, worker);
     transfers_destroy(&worker->transfers);
     uv_run(worker->loop, UV_RUN_DEFAULT);
+    sweep_destroy(&worker->sweep);
     reconcile_destroy(&worker->reconcile);
     scheduler_destroy(&worker->scheduler);
     held_destroy(&worker->held);

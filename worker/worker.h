@@ -22,6 +22,7 @@ struct scheduler;
 struct transfers;
 struct address_rules;
 struct reconcile;
+struct sweep;
 
 struct worker {
     uv_loop_t *loop;
@@ -36,6 +37,7 @@ struct worker {
     struct held *held;
     struct scheduler *scheduler;
     struct reconcile *reconcile;
+    struct sweep *sweep;
     struct target target; /* the default one */
     int64_t lock_ttl_ms;
     int64_t

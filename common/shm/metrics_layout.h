@@ -35,6 +35,7 @@
 #define LABEL_ROWS_LOOP(ROW)                                                                       \
     ROW(LOOP, CLAIM, "claim")                                                                      \
     ROW(LOOP, VERIFY, "verify")                                                                    \
+    ROW(LOOP, RECONCILE, "reconcile")                                                              \
     ROW(LOOP, SWEEP, "sweep")                                                                      \
     ROW(LOOP, DUE, "due")                                                                          \
     ROW(LOOP, STORE, "store")                                                                      \
