@@ -312,6 +312,26 @@ class Sweeps(AgentTest):
         self.assertEqual(self.sweep(daemon), 1)
         self.assertOneMessage(entry, posts=1, daemon=daemon)
 
+    def test_it_runs_by_itself_when_an_agent_that_was_away_answers_again(self):
+        for store, posts in ((True, 0), (False, 1)):
+            with self.subTest(stored=store):
+                agent = self.agent = self.other_agent()
+                self.session = agent.create_session()
+                self.path = f'/session/{self.session}/message'
+                daemon = self.own_daemon({'url': agent.url}, max_verify_attempts=2, parked_sweep_interval='1s')
+                self.on_post(hold='away', store=store)
+                entry = self.prompt(daemon=daemon)
+                wait_until(agent.prompts, 20, 'the request')
+                agent.stop()
+                self.assertError(daemon, entry, 'unverifiable')
+                self.assertEqual(len(agent.prompts()), 1)
+                back = self.other_agent(port=agent.port)
+                back._sessions = agent._sessions
+                self.assertSentOnce(daemon, entry)
+                self.assertEqual(agent.user_parts(self.session), [['hello']])
+                self.assertEqual(len(back.prompts()), posts)
+                self.end(daemon)
+
     def test_other_errors_are_left_alone(self):
         daemon = self.own_daemon({'url': self.agent.url}, max_attempts=1)
         self.on_post(status=500)

@@ -229,15 +229,23 @@ class Crashes(OpencodeTest):
         self.assertOneMessage(daemon, entry, 'frozen', via='answer')
 
     def test_away_for_longer_than_the_budget_it_is_unverifiable_and_a_sweep_completes_it_without_a_second_send(self):
-        daemon = self.own(max_verify_attempts=3, parked_sweep_interval='24h')
-        entry = self.in_turn(daemon, 'swept by hand')
+        """One by hand; the other waits for the sweep that comes by itself when the target answers again."""
+        by_hand = self.own(max_verify_attempts=3, parked_sweep_interval='24h')
+        by_itself = self.own(max_verify_attempts=3, parked_sweep_interval='1s')
+        other = self.server.create_session()
+        entry = self.in_turn(by_hand, 'swept by hand')
+        second = self.in_turn(by_itself, 'swept by itself', other)
         self.server.kill()
-        self.assertError(daemon, entry, 'unverifiable')
+        self.assertError(by_hand, entry, 'unverifiable')
+        self.assertError(by_itself, second, 'unverifiable')
         self.server.start()
-        answer = daemon.call('POST', '/v1/workspaces/w/sweep', {'what': 'unverifiable'})
+        answer = by_hand.call('POST', '/v1/workspaces/w/sweep', {'what': 'unverifiable'})
         self.assertEqual((answer.status, answer.json()), (200, {'recovered': 1}))
-        self.assertOneMessage(daemon, entry, 'swept by hand', via='verification')
-        self.assertEqual(len(self.server.turns('swept by hand')), 1)
+        self.assertOneMessage(by_hand, entry, 'swept by hand', via='verification')
+        self.assertSentOnce(by_itself, second, timeout=60, via='verification')
+        self.assertEqual(self.server.user_parts(other), [['swept by itself']])
+        for text in ('swept by hand', 'swept by itself'):
+            self.assertEqual(len(self.server.turns(text)), 1)
 
 
 if __name__ == '__main__':
