@@ -170,7 +170,7 @@ static void on_noted(enum store_result result, bool yes, void *arg)
         return;
     }
     if (!yes) {
-        record_release(delivery, 0); /* the lock is lost: another one goes on */
+        record_release(delivery, 0); /* the lock is lost, or another one has to go first */
         return;
     }
     post(delivery, false);

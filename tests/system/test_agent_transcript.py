@@ -123,6 +123,17 @@ class FoundOrNot(TranscriptTest):
                     self.assertSentOnce(self.the_daemon, entry, self.workspace, timeout=60)
                 self.assertEqual((len(self.ours()), len(self.posts())), (2, posts))
 
+    def test_one_that_was_overtaken_by_the_same_text_is_not_taken_for_it(self):
+        self.start(settings={'retry_backoff': '2s', 'max_backoff': '2s', 'jitter': 'none', 'verify_delay': '5s'})
+        self.agent.script(method='GET', path='/global/health', status=503, times=1)
+        first = self.prompt('same')
+        wait_until(lambda: self.the_daemon.entry(first, self.workspace).json().get('transientFails'), 15, 'its first failure')
+        self.lose(store=False)
+        second = self.prompt('same')
+        for entry in (first, second):
+            self.assertSentOnce(self.the_daemon, entry, self.workspace, timeout=60)
+        self.assertEqual(len(self.ours('same')), 2)
+
     def test_a_worker_that_dies_mid_turn_leaves_one_message(self):
         """The send window's start is in the store."""
         for store, posts in ((True, 1), (False, 2)):
