@@ -87,7 +87,7 @@ static void what_was_never_written_is_refused(void **state)
         "\xff\xfe",
     };
     struct stream_id all[PARTITION_COUNT], one;
-    char text[EVENT_POSITION_TEXT_MAX + 64];
+    char text[2 * EVENT_POSITION_TEXT_MAX];
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -104,6 +104,18 @@ static void what_was_never_written_is_refused(void **state)
 
     for (size_t cut = 0; cut < len; cut++) {
         assert_true(event_position_read_all((struct span){text, cut}, read) < 0);
+    }
+    for (size_t i = 0; i < len; i++) {
+        const char was = text[i];
+
+        for (int byte = 0; byte < 256; byte++) {
+            text[i] = (char)byte;
+            if (text[i] != was && event_position_read_all((struct span){text, len}, read) == 0) {
+                assert_int_equal(event_position_write_all(read, text + len + 1), len);
+                assert_memory_equal(text, text + len + 1, len);
+            }
+        }
+        text[i] = was;
     }
     memset(text + len, 'A', 64);
     assert_true(event_position_read_all((struct span){text, len + 64}, read) < 0);
