@@ -67,7 +67,7 @@ static void add_rest(const json_t *root, struct buf *out)
 
 int follow_write_line(struct span name, struct span json, struct buf *out)
 {
-    json_t *root = json_loadb(json.ptr, json.len, 0, NULL);
+    json_t *root = json_loadb(json.ptr, json.len, JSON_ALLOW_NUL, NULL);
 
     if (!json_is_object(root)) {
         json_decref(root);
@@ -103,7 +103,7 @@ int follow_write_line(struct span name, struct span json, struct buf *out)
 /* {"id":…,"event":…,"data":…}, a line each: what --last needs stands in it. */
 static int write_json(const struct sse_event *event, struct buf *out)
 {
-    json_t *data = json_loadb(event->data.ptr, event->data.len, 0, NULL);
+    json_t *data = json_loadb(event->data.ptr, event->data.len, JSON_ALLOW_NUL, NULL);
     json_t *root =
         data ? json_pack("{s:s%, s:s%, s:o}", "id", event->last_id.ptr, event->last_id.len, "event",
                          event->name.ptr, event->name.len, "data", data)

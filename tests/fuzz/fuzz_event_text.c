@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     MUST_HOLD(memcmp(out.bytes, "data: {", 7) == 0);
     MUST_HOLD(strcspn(out.bytes, "\r\n") == out.len - 2);
     MUST_HOLD(strcmp(out.bytes + out.len - 2, "\n\n") == 0);
-    json_t *json = json_loadb(out.bytes + 6, out.len - 8, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json =
+        json_loadb(out.bytes + 6, out.len - 8, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 
     MUST_HOLD(json_is_object(json));
     json_decref(json);
