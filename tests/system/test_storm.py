@@ -19,6 +19,7 @@ import harness
 import store_checks
 from agent import Agent
 from harness import SystemTest, Target, in_parallel, wait_until
+from ledger import Ledger
 
 FULL = os.environ.get('OUTBOXD_STORM') == 'full'
 WORKSPACES = ['red', 'green', 'blue:sea']
@@ -31,7 +32,7 @@ SETTINGS = {
     'verify_settle': '2s', 'verify_delay': '50ms', 'verify_backoff': '50ms', 'max_verify_backoff': '400ms',
     # Being killed between the claim and the request costs an attempt each time.
     'max_attempts': 100, 'max_verify_attempts': 100, 'max_transient_failures': 1000, 'delivery_timeout': '1s',
-    'log': {'level': 'info'},
+    'log': {'level': 'info'}, 'repoll_after': '300ms', 'ledger': {'lookup_timeout': '1s', 'poll_window': '300ms'},
 }
 
 
@@ -40,6 +41,7 @@ class Payments(Target):
     tells the truth."""
     kind = {'name': 'pay', 'url': '/payments', 'verify': harness.LOOK_UP, 'timeout': '700ms'}
     is_strict = True
+    via = 'verification'
 
     def __init__(self):
         super().__init__(idempotent=False)
@@ -52,8 +54,9 @@ class Payments(Target):
     def entry(self, n):
         return {'kind': 'pay', 'payload': {'n': n}}
 
-    def number_of(self, request):
-        return request.json()['n']
+    def numbers(self):
+        """Of the messages that were POSTed, as they came."""
+        return [request.json()['n'] for request in self.posts() if request.end]
 
     def _look_up(self, key):
         self.asked[key] += 1
@@ -66,6 +69,7 @@ class Prompts(Agent):
     """Prompts to an agent that takes message IDs."""
     kind = {'name': 'prompt', 'timeout': '700ms', 'verify_settle': '2s'}
     is_strict = False
+    via = 'verification'
     agent_version = '1.18.33'
 
     def __init__(self):
@@ -80,8 +84,8 @@ class Prompts(Agent):
     def entry(self, n):
         return {'text': f'text {n}'}
 
-    def number_of(self, request):
-        return int(request.json()['parts'][0]['text'].split()[1])
+    def numbers(self):
+        return [int(request.json()['parts'][0]['text'].split()[1]) for request in self.prompts()]
 
     def _answer_for(self, request, rule):
         if request.method == 'GET' and '/message' in request.path:
@@ -94,6 +98,39 @@ class Prompts(Agent):
 class OldPrompts(Prompts):
     """Prompts to an agent that takes none: its transcript is searched."""
     agent_version = '1.17.19'
+
+
+class Deliveries(Ledger):
+    """Prompts to a target with a ledger. It keeps each delivery and never says so until it is asked more than once."""
+    kind = {'name': 'prompt', 'executor': 'ledger', 'timeout': '700ms', 'verify_settle': '2s'}
+    is_strict = False
+    via = 'ledger'
+
+    def __init__(self):
+        super().__init__(idempotent=False)
+        self.rows = set()
+        self.asked = collections.Counter()
+
+    def session(self, number):
+        return f's{number}'
+
+    def entry(self, n):
+        return {'text': f'text {n}'}
+
+    def numbers(self):
+        delivered = [request.json() for request in self.posts(self.path + '/Deliver') if request.end]
+        return [int(body['parts'][0]['text'].split()[1]) for body in delivered]
+
+    def _deliver(self, body, _request):
+        self.rows.add((body['entryId'], body['attempt']))
+        return {'delay': 3600}
+
+    def _status(self, body, _request):
+        row = body['entryId'], body['attempt']
+        self.asked[row] += 1
+        if self.asked[row] % 3 == 1:
+            return {'status': 500, 'answer': {'code': 'internal'}}
+        return self._answer('ADMITTED') if row in self.rows else {'status': 404, 'answer': {'code': 'not_found'}}
 
 
 class Chaos:
@@ -184,7 +221,7 @@ class Storm(SystemTest):
                    lambda: f'{store_checks.count_open(self.valkey)} entries are still open', every=0.1)
 
     def check(self, target, accepted):
-        arrived = [target.number_of(request) for request in target.posts() if request.end]
+        arrived = target.numbers()
         self.assertEqual({n: times for n, times in collections.Counter(arrived).items() if times != 1}, {},
                          'POSTed more than once')
         session_of = {n: session for session, n in accepted.values()}
@@ -199,7 +236,7 @@ class Storm(SystemTest):
         sent = collections.Counter(event['entryID'] for event in events if event['type'] == 'sent')
         self.assertEqual(set(sent), set(accepted))
         self.assertEqual({key: n for key, n in sent.items() if n != 1}, {}, 'more than one sent event')
-        self.assertEqual({event['via'] for event in events if event['type'] == 'sent'}, {'verification'})
+        self.assertEqual({event['via'] for event in events if event['type'] == 'sent'}, {target.via})
         wait_until(lambda: not store_checks.leftovers(self.valkey), 15, lambda: f'left: {store_checks.leftovers(self.valkey)}')
         return events
 
@@ -261,6 +298,16 @@ class StormOfPrompts(Storm):
 
 class StormOfPromptsWithoutIDs(Storm):
     target_class = OldPrompts
+
+    def test_processes_die_meanwhile(self):
+        self.storm_with_deaths(*((200, 3000, 40) if FULL else (20, 60, 3)))
+
+
+class StormOfDeliveries(Storm):
+    target_class = Deliveries
+
+    def test_two_nodes_twelve_sessions_seventy_two_messages(self):
+        self.storm(12, 72)
 
     def test_processes_die_meanwhile(self):
         self.storm_with_deaths(*((200, 3000, 40) if FULL else (20, 60, 3)))
