@@ -2,16 +2,11 @@
 
 The tables run as one: a session for each pair of row states and each question that is asked about them, all at once.
 """
-import contextlib
 import itertools
 import json
-import os
-import signal
-import sys
-import time
 
-from harness import SLOW, SystemTest, in_parallel, key, main, partition, wait_until  # noqa: F401
-from store_checks import events, leftovers
+from harness import SystemTest, in_parallel, key, main, wait_until
+from store_checks import events
 
 from ledger import COMPLETING, FAILING, Ledger
 
@@ -369,6 +364,145 @@ class Tables(LedgerTest):
         valkey.close()
         for (last, following), (session, entry) in ids.items():
             self.assertEqual(entry in failed, verdict(last, following) not in ('complete', 'ledgered'), session)
+
+
+class Crashes(LedgerTest):
+    limit = 120
+
+    def test_workers_that_die_in_any_phase_lose_and_double_nothing(self):
+        ledger = self.ledger()
+        daemon = self.start(ledger, ledger={'lookup_timeout': '10s', 'poll_interval': '20ms', 'poll_window': '10s'})
+        ledger.plan('deliver', 1, rows={1: 'ADMITTED'}, hold='deliver')
+        ledger.plan('lost', 1, rows={}, hold='deliver')             # it dies before the ledger wrote anything
+        ledger.plan('window', 1, rows={1: 'LEDGERED'})
+        ledger.plan('look-up', 1, rows={1: 'hang'}, status=500)
+        ledger.plan('verify', 1, rows={1: 'hang'}, close='after-request')
+        ledger.plan('error', 1, rows={1: 'fail'}, close='after-request')
+        sessions = ['deliver', 'lost', 'window', 'look-up', 'verify']
+        ids = self.send_all(daemon, sessions)
+        ids['error'] = self.send(daemon, 'error', 'hasty')
+        daemon.wait_status(ids['error'], 'error')
+        ledger.set_rows('error', {1: 'hang'})
+        before = ledger.looks('error', 1)
+        self.send(daemon, 'elsewhere')  # a hint: the sweep looks at the partition
+        wait_until(lambda: ledger.looks('error', 1) > before, 20, 'the sweep to hang')
+        wait_until(lambda: len(ledger.delivers('deliver')) == len(ledger.delivers('lost')) == 1, 20, 'Deliver')
+        for session in ('window', 'look-up', 'verify'):
+            wait_until(lambda s=session: ledger.looks(s, 1) >= 1, 20, f'a look at {session}')
+        daemon.kill('worker')
+        ledger.set_rows('window', {1: 'TURN_ENDED'})
+        ledger.set_rows('look-up', {1: None})
+        for session in ('verify', 'error'):
+            ledger.set_rows(session, {1: 'ADMITTED'})
+        ledger.release()
+        for session, entry in ids.items():
+            if session == 'error':  # what the dead one had taken is due again after an interval, or by hand
+                self.assertEqual(daemon.call('POST', '/v1/workspaces/w/sweep', {'what': 'parked-errors'}).status, 200)
+            daemon.wait_status(entry, 'sent', timeout=40)
+            self.assertEqual(ledger.attempts(session), [1, 2] if session in ('lost', 'look-up') else [1], session)
+        self.assertSentOnce(daemon, ids)
+
+
+class Sweep(LedgerTest):
+    limit = 240
+    QUICK = {'lookup_timeout': '2s', 'poll_interval': '20ms', 'poll_window': '300ms'}
+
+    def fail_all(self, daemon, ledger, sessions):
+        """Entries in `error`, unverifiable after one Deliver that was cut; looking them up fails."""
+        for session in sessions:
+            ledger.plan(session, 1, rows={1: 'fail', 2: 'fail'}, close='after-request')
+        ids = self.send_all(daemon, sessions, 'hasty')
+        for entry in ids.values():
+            self.assertEqual(daemon.wait_status(entry, 'error', timeout=60)['lastError']['code'], 'unverifiable')
+        return ids
+
+    def test_every_pair_of_rows_with_and_without_budget_and_proof(self):
+        rows = (None, 'LEDGERED', 'ADMITTED', 'STALLED', 'FAILED', 'DREAMT', 'fail')
+        cases = {name('sweep', *case): case for case in itertools.product(rows, rows, (1, 4, 5), (False, True))}
+        ledger = self.ledger()
+        daemon = self.start(ledger, parked_sweep_interval='1s', ledger=self.QUICK, max_attempts=5)
+        ids = self.fail_all(daemon, ledger, list(cases))
+        valkey = daemon.valkey()
+        self.addCleanup(valkey.close)
+        looked = {}
+        for session, (last, following, attempts, is_unverifiable) in cases.items():
+            ledger.set_rows(session, {attempts: 'fail', attempts + 1: 'fail'})
+            code = 'unverifiable' if is_unverifiable else 'attempts_exhausted'
+            valkey('HSET', key('e', 'w', ids[session]), 'attempts', attempts, 'lastError', json.dumps({'code': code}))
+            looked[session] = ledger.looks(session, attempts + 1)
+            ledger.set_rows(session, {attempts: last, attempts + 1: following})
+
+        def expected(last, following, attempts, is_unverifiable):
+            """(status, attempts or None, Delivers)"""
+            what = verdict(last, following)
+            if what == 'complete':
+                return 'sent', None, [1]
+            if what in ('ledgered', 'indeterminate'):
+                return 'error', attempts, [1]
+            adopted = attempts + (what == 'failed')
+            if adopted >= 5:
+                return 'error', adopted, [1]
+            counted = attempts + 1 if is_unverifiable else adopted  # verified first, which counts the attempt
+            return ('error', 5, [1]) if counted >= 5 else ('sent', None, [1, counted + 1])
+
+        def wrong():
+            found = []
+            for session, case in cases.items():
+                status, attempts, delivers = expected(*case)
+                entry = daemon.entry(ids[session]).json()
+                looks = ledger.looks(session, case[2] + 1) - looked[session]
+                if entry['status'] != status or ledger.attempts(session) != delivers or \
+                        (attempts is not None and entry['attempts'] != attempts) or looks < (2 if status == 'error' else 1):
+                    found.append(f'{session}: {looks} looks, Delivers {ledger.attempts(session)}, {entry}')
+            return found
+        wait_until(lambda: not wrong(), 100, lambda: '\n'.join(wrong()[:8]), every=1)
+        self.assertSentOnce(daemon, {s: ids[s] for s, case in cases.items() if expected(*case)[0] == 'sent'})
+        self.assertSentOnce(daemon, {s: ids[s] for s, case in cases.items() if expected(*case)[2] == [1] and
+                                     expected(*case)[0] == 'sent'}, 'ledger')
+        for outcome in ('verified', 'completed', 'rearmed', 'stayed', 'indeterminate'):
+            self.assertGreater(daemon.metric('outbox_parked_sweep_outcomes_total', outcome=outcome), 0, outcome)
+        for loop in ('sweep', 'claim', 'reconcile'):
+            self.assertGreater(daemon.metric('outbox_loop_last_run_timestamp_seconds', loop=loop), 0, loop)
+
+    def test_a_sweep_with_nothing_to_do_says_that_it_ran(self):
+        daemon = self.start(self.ledger(), parked_sweep_interval='1s')
+
+        def ran():
+            return daemon.metric('outbox_loop_last_run_timestamp_seconds', loop='sweep')
+        first = wait_until(ran, 20, 'the first pass')
+        wait_until(lambda: ran() > first, 20, 'another pass')
+
+    def test_a_target_that_is_away_holds_up_neither_deliveries_nor_other_workspaces(self):
+        ledger = self.ledger()
+        daemon = self.start(ledger, parked_sweep_interval='1s', ledger=self.QUICK)
+        hanging = [f'hang-{n}' for n in range(70)]  # more than are looked up at once
+        self.fail_all(daemon, ledger, hanging)
+        for session in hanging:
+            ledger.set_rows(session, {1: 'hang', 2: 'hang'})
+        ledger.plan('other', 1, rows={1: 'fail'}, close='after-request')
+        other = self.send(daemon, 'other', 'hasty', workspace='other')
+        daemon.wait_status(other, 'error', workspace='other')
+        ledger.set_rows('other', {1: 'ADMITTED'})
+        for n in range(5):
+            daemon.wait_status(self.send(daemon, f'fresh-{n}'), 'sent')
+        daemon.wait_status(other, 'sent', workspace='other', timeout=40)
+        ledger.release()
+
+    def test_by_hand_it_runs_at_once(self):
+        ledger = self.ledger()
+        daemon = self.start(ledger)
+        ids = self.fail_all(daemon, ledger, ['has', 'owns', 'has-not'])
+        ledger.set_rows('has', {1: 'PROMOTED', 2: None})
+        ledger.set_rows('owns', {1: 'LEDGERED', 2: None})
+        ledger.set_rows('has-not', {1: 'FAILED', 2: None})
+        for _ in range(2):
+            answer = daemon.call('POST', '/v1/workspaces/w/sweep', {'what': 'parked-errors'})
+            self.assertEqual(answer.status, 200, answer)
+        daemon.wait_status(ids['has'], 'sent')
+        daemon.wait_status(ids['has-not'], 'sent')
+        self.assertEqual(daemon.status(ids['owns']), 'error')
+        self.assertEqual([ledger.attempts(s) for s in ids], [[1], [1], [1, 2]])
+        self.assertSentOnce(daemon, {s: ids[s] for s in ('has', 'has-not')})
 
 
 if __name__ == '__main__':
