@@ -38,8 +38,7 @@ class Start(SystemTest):
 
     def test_settings_that_this_version_does_not_carry_out_are_refused(self):
         """A token file that nobody reads would open the API to everybody."""
-        for name, value in (('token_file', '/tmp/tokens'), ('targets', {'rate': 5}), ('tls', {'certificate': '/c', 'key': '/k'}),
-                            ('kinds', [{'name': 'prompt', 'executor': 'ledger'}])):
+        for name, value in (('token_file', '/tmp/tokens'), ('targets', {'rate': 5}), ('tls', {'certificate': '/c', 'key': '/k'})):
             with self.subTest(setting=name):
                 daemon = self.daemon(None, start=False, **{name: value})
                 process = daemon.spawn()
