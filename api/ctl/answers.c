@@ -164,14 +164,11 @@ static void print_distance(const json_t *root, const char *name, int64_t now_ms,
     }
 }
 
-int answer_print_entry(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
+int answer_print_members(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
     struct span name, value;
     size_t at = 1 + strcspn(text.ptr, "{");
 
-    if (!text_of(root, "id")[0]) {
-        return -EINVAL;
-    }
     while (next_member(text, &at, &name, &value)) {
         char plain[64];
         const size_t len = name.len >= 2 ? name.len - 2 : 0;
@@ -188,6 +185,11 @@ int answer_print_entry(const json_t *root, struct span text, int64_t now_ms, str
         buf_append_str(out, "\n");
     }
     return 0;
+}
+
+int answer_print_entry(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
+{
+    return text_of(root, "id")[0] ? answer_print_members(root, text, now_ms, out) : -EINVAL;
 }
 
 /* ---- what an operation did ---- */

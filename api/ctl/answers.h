@@ -18,6 +18,8 @@ answer_print_fn answer_print_entry;
 answer_print_fn answer_print_retried;
 answer_print_fn answer_print_removed;
 answer_print_fn answer_print_accepted;
+answer_print_fn answer_print_members; /* whatever it holds, a line each */
+answer_print_fn answer_print_workspaces;
 
 /* To stdout; 0 or -EINVAL. */
 int answer_print(const struct http_answer *answer, answer_print_fn *print, int64_t now_ms);

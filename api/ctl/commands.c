@@ -13,6 +13,7 @@
 #include "api/ctl/follow.h"
 #include "api/ctl/http_client.h"
 #include "api/ctl/options.h"
+#include "api/ctl/workspace_commands.h"
 #include "common/base/clock.h"
 #include "common/base/err.h"
 #include "common/core/keys.h"
@@ -21,14 +22,9 @@
 #define BODY_MAX     ((size_t)64 * 1024 * 1024)
 #define ID_MAX       1024
 
-struct call {
-    const char *method;
-    struct buf path, body;
-};
-
 /* ---- the call ---- */
 
-static bool is_workspace(const char *name)
+bool command_is_workspace(const char *name)
 {
     if (workspace_name_is_valid(name, strlen(name))) {
         return true;
@@ -48,7 +44,7 @@ static bool is_session(const char *name)
 
 static int session_path(const struct options *options, struct call *call)
 {
-    if (!is_workspace(options->arguments[1]) || !is_session(options->arguments[2])) {
+    if (!command_is_workspace(options->arguments[1]) || !is_session(options->arguments[2])) {
         return EXIT_CODE_USAGE;
     }
     buf_appendf(&call->path, "/v1/workspaces/%s/sessions/%s/entries", options->arguments[1],
@@ -61,7 +57,7 @@ static int entry_path(const struct options *options, const char *behind, struct 
     const char *id = options->arguments[2];
     char encoded[3 * ID_MAX + 1];
 
-    if (!is_workspace(options->arguments[1])) {
+    if (!command_is_workspace(options->arguments[1])) {
         return EXIT_CODE_USAGE;
     }
     if (id[0] == '\0' || percent_encode(id, strlen(id), encoded, sizeof(encoded)) < 0) {
@@ -166,7 +162,7 @@ struct command {
     const char *name;
     int arguments_min, arguments_max; /* behind the name */
     const char *usage;
-    int (*make)(const struct options *options, struct call *call); /* NULL: a stream (follow.h) */
+    command_make_fn *make; /* NULL: a stream (follow.h) */
     answer_print_fn *print;
     bool is_send;
 };
@@ -178,6 +174,15 @@ static const struct command commands[] = {
     {"remove", 2, 2, "WORKSPACE ID", make_remove, answer_print_removed, false},
     {"send", 2, 3, "WORKSPACE SESSION TEXT", make_send, answer_print_accepted, true},
     {"events", 0, 2, "[WORKSPACE [SESSION]]", NULL, NULL, false},
+    {"park", 1, 2, "WORKSPACE [REASON]", make_park, answer_print_members, false},
+    {"unpark", 1, 1, "WORKSPACE", make_unpark, answer_print_members, false},
+    {"pause", 1, 1, "WORKSPACE", make_pause, answer_print_members, false},
+    {"resume", 1, 1, "WORKSPACE", make_resume, answer_print_members, false},
+    {"sweep", 2, 2, "WORKSPACE unverifiable|parked-errors", make_sweep, answer_print_members,
+     false},
+    {"cleanup", 1, 1, "WORKSPACE", make_cleanup, answer_print_members, false},
+    {"workspaces", 0, 1, "[WORKSPACE]", make_workspaces, answer_print_workspaces, false},
+    {"target", 1, 2, "WORKSPACE [URL]", make_target, answer_print_members, false},
 };
 
 static const struct command *find(const char *name)

@@ -161,14 +161,14 @@ int http_client_call(struct http_client *client, const char *method, const char 
     buf_init(&answer.body, ANSWER_MAX);
     curl_easy_setopt(client->curl, CURLOPT_URL, url);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &answer.body);
-    if (strcmp(method, "POST") == 0) {
+    if (strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0) {
         curl_easy_setopt(client->curl, CURLOPT_POST, 1L);
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body.len > 0 ? body.ptr : "");
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
     } else {
         curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
-        curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
     }
+    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
     const CURLcode code = curl_easy_perform(client->curl);
 
     if (code != CURLE_OK) {

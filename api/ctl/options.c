@@ -29,6 +29,13 @@ static const char *const help =
     "  send WORKSPACE SESSION TEXT  accepts a message (or --kind and --payload instead of TEXT)\n"
     "  events [WORKSPACE [SESSION]] events as they happen, until you stop it; connects again by\n"
     "                               itself and goes on where it was\n"
+    "  park WORKSPACE [REASON]      parks what waits; what is accepted later is not parked\n"
+    "  unpark WORKSPACE             what was parked goes on\n"
+    "  pause, resume WORKSPACE      nothing more is sent; sending goes on\n"
+    "  sweep WORKSPACE WHAT         looks again at failed entries: unverifiable, parked-errors\n"
+    "  cleanup WORKSPACE            deletes everything of a workspace\n"
+    "  workspaces [WORKSPACE]       workspaces and their entries by status, or one\n"
+    "  target WORKSPACE [URL]       shows its own target, or sets it\n"
     "  top                          live view of processes, rates and deliveries in flight\n"
     "\n"
     "  -s, --server URL      http://..., https://... or unix:PATH\n"
@@ -38,6 +45,12 @@ static const char *const help =
     "      --kind KIND       send: the entry's kind\n"
     "      --payload JSON    send: the entry's payload\n"
     "      --last ID         events: begin behind this one (\"id\" of --json)\n"
+    "      --executor NAME   target: http, opencode or ledger\n"
+    "      --username NAME   target: for basic authentication\n"
+    "      --password-file F target: the password is in this file (-: standard input)\n"
+    "      --secrets-file F  target: secrets (whsec_...) to sign with, one a line\n"
+    "      --delete          target: takes it away\n"
+    "      --after WORKSPACE workspaces: those behind this one\n"
     "      --once            top: one frame (rates since the start), then end\n"
     "      --interval S      top: seconds between frames, or a duration like 500ms (default 1)\n"
     "      --state-dir DIR   top: outboxd's state directory\n"
@@ -103,7 +116,13 @@ enum {
     OPTION_LAST,
     OPTION_ONCE,
     OPTION_INTERVAL,
-    OPTION_STATE
+    OPTION_STATE,
+    OPTION_EXECUTOR,
+    OPTION_USERNAME,
+    OPTION_PASSWORD_FILE,
+    OPTION_SECRETS_FILE,
+    OPTION_DELETE,
+    OPTION_AFTER,
 };
 
 static const struct option long_options[] = {
@@ -116,6 +135,12 @@ static const struct option long_options[] = {
     {"once", no_argument, NULL, OPTION_ONCE},
     {"interval", required_argument, NULL, OPTION_INTERVAL},
     {"state-dir", required_argument, NULL, OPTION_STATE},
+    {"executor", required_argument, NULL, OPTION_EXECUTOR},
+    {"username", required_argument, NULL, OPTION_USERNAME},
+    {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE},
+    {"secrets-file", required_argument, NULL, OPTION_SECRETS_FILE},
+    {"delete", no_argument, NULL, OPTION_DELETE},
+    {"after", required_argument, NULL, OPTION_AFTER},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -141,6 +166,24 @@ static enum options_result read_one(int option, struct options *options)
         return OPTIONS_RUN;
     case OPTION_LAST:
         options->last_event_id = optarg;
+        return OPTIONS_RUN;
+    case OPTION_EXECUTOR:
+        options->executor = optarg;
+        return OPTIONS_RUN;
+    case OPTION_USERNAME:
+        options->username = optarg;
+        return OPTIONS_RUN;
+    case OPTION_PASSWORD_FILE:
+        options->password_file = optarg;
+        return OPTIONS_RUN;
+    case OPTION_SECRETS_FILE:
+        options->secrets_file = optarg;
+        return OPTIONS_RUN;
+    case OPTION_DELETE:
+        options->is_delete = true;
+        return OPTIONS_RUN;
+    case OPTION_AFTER:
+        options->after = optarg;
         return OPTIONS_RUN;
     case OPTION_ONCE:
         options->is_once = true;

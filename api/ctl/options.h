@@ -6,10 +6,13 @@
 
 struct options {
     const char *server;
-    const char *client_message_id; /* --id; NULL without */
-    const char *kind;              /* NULL without */
-    const char *payload;           /* NULL without */
-    const char *last_event_id;     /* --last; NULL without */
+    const char *client_message_id;                                  /* --id; NULL without */
+    const char *kind;                                               /* NULL without */
+    const char *payload;                                            /* NULL without */
+    const char *last_event_id;                                      /* --last; NULL without */
+    const char *executor, *username, *password_file, *secrets_file; /* target; NULL without */
+    const char *after;                                              /* workspaces; NULL without */
+    bool is_delete;
     const char *state_dir;
     long interval_ms;
     bool is_json;

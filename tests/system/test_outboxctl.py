@@ -59,6 +59,38 @@ class Ctl(SystemTest):
             self.assertIn(str(pid), text)
         self.the_target.release()
 
+    def test_operations_on_a_workspace(self):
+        daemon = self.the_daemon
+
+        def ctl(*arguments, stdin=None):
+            done = daemon.ctl(*arguments)
+            self.assertEqual(done.returncode, 0, done)
+            return done.stdout.split()
+        self.assertEqual(ctl('pause', 'w'), ['paused', 'true'])
+        entry = daemon.accept_ok('s', kind='fire', payload={})
+        self.assertEqual(ctl('park', 'w', 'the reason')[:2], ['parked', '1'])
+        self.assertIn('the reason', daemon.ctl('show', 'w', entry).stdout)
+        self.assertIn('w', ctl('workspaces'))
+        self.assertEqual(ctl('workspaces', 'w')[-8:-1], ['paused', '1', '0', '0', '0', '0', '1'])
+        self.assertEqual(ctl('unpark', 'w'), ['unparked', '1'])
+        self.assertEqual(ctl('sweep', 'w', 'unverifiable'), ['recovered', '0'])
+        self.assertEqual(daemon.ctl('sweep', 'w', 'dust').returncode, 1)
+        (daemon.folder / 'password').write_text('hush\n')
+        shown = ctl('target', 'w', self.the_target.url, '--executor', 'http', '--username', 'u', '--password-file', 'password')
+        self.assertEqual(shown[shown.index('hasPassword') + 1], 'true')
+        self.assertNotIn('hush', shown)
+        valkey = daemon.valkey()
+        self.addCleanup(valkey.close)
+        self.assertEqual(json.loads(valkey('HGET', harness.key('conf', 'w'), 'target'))['password'], 'hush')
+        self.assertEqual(ctl('target', 'w'), shown)
+        self.assertEqual(ctl('target', 'w', '--delete'), ['deleted', 'true'])
+        self.assertEqual(daemon.ctl('target', 'w').returncode, 3)
+        self.assertEqual(daemon.ctl('target', 'w', '--username', 'u').returncode, 2)
+        self.assertEqual(daemon.ctl('target', 'w', 'http://h', '--password-file', 'no-such-file').returncode, 1)
+        self.assertEqual(ctl('cleanup', 'w')[0], 'keysRemoved')
+        self.assertEqual(daemon.ctl('workspaces', 'w').returncode, 3)
+        self.assertEqual(daemon.ctl('cleanup', 'a/b').returncode, 2)
+
     def test_usage_ends_with_2(self):
         self.assertEqual(self.the_daemon.ctl('no-such-command').returncode, 2)
         self.assertEqual(self.the_daemon.ctl('list').returncode, 2)
