@@ -126,11 +126,6 @@ static enum problem_id check(struct json_body *body)
     if (problem == PROBLEM_NONE && !json_object_get(body->root, "url")) {
         problem = json_body_refuse(body, PROBLEM_MISSING_MEMBER, "url", "");
     }
-    if (problem == PROBLEM_NONE && json_object_get(body->root, "password") &&
-        !json_object_get(body->root, "username")) {
-        problem =
-            json_body_refuse(body, PROBLEM_MISSING_MEMBER, "username (password is given)", "");
-    }
     return problem;
 }
 

@@ -14,6 +14,9 @@
 #define JSON_TYPE     "application/json"
 #define LOOK_EVERY_MS 100
 #define WAIT_MAX_MS   15000
+/* A worker takes entries first and settles them when their target has answered: so long must
+ * nothing more have been settled once all are taken. */
+#define QUIET_MS      1000
 
 struct sweep {
     struct request *request;
@@ -21,7 +24,9 @@ struct sweep {
     int64_t at_ms;    /* the store's clock when it began: what it is known by */
     int64_t deadline_ms;
     uint64_t marked;  /* entries that the workers were told of */
-    uint64_t waiting; /* of these: nobody has looked yet */
+    uint64_t waiting; /* of these: no worker has taken them yet */
+    uint64_t failed;  /* still failed at the last count */
+    int64_t quiet_since_ms;
 };
 
 static void on_closed(uv_handle_t *handle)
@@ -48,22 +53,32 @@ static void answer(struct request *request, uint64_t recovered, uint64_t stayed,
     request_answer_out(request, 200, JSON_TYPE);
 }
 
+static void on_look(uv_timer_t *timer);
+
 static void on_counted(enum store_result result, const struct walk_answer *walk, void *arg)
 {
     struct sweep *sweep = arg;
-    const uint64_t marked = sweep->marked, waiting = sweep->waiting;
-    struct request *request = end(sweep);
+    const int64_t now_ms = clock_mono_ms();
 
     if (result != STORE_OK) {
-        request_store_failed(request, result);
+        request_store_failed(end(sweep), result);
         return;
     }
-    const uint64_t failed = walk->count < marked ? walk->count : marked;
+    const uint64_t failed = walk->count < sweep->marked ? walk->count : sweep->marked;
+    const uint64_t waiting = sweep->waiting < failed ? sweep->waiting : failed;
 
-    answer(request, marked - failed, failed > waiting ? failed - waiting : 0, waiting);
+    if (failed != sweep->failed || waiting > 0) {
+        sweep->failed = failed;
+        sweep->quiet_since_ms = now_ms;
+    }
+    if (failed > 0 && now_ms < sweep->deadline_ms && now_ms - sweep->quiet_since_ms < QUIET_MS) {
+        uv_timer_start(&sweep->timer, on_look, LOOK_EVERY_MS, 0);
+        return;
+    }
+    const uint64_t marked = sweep->marked;
+
+    answer(end(sweep), marked - failed, failed - waiting, waiting);
 }
-
-static void on_look(uv_timer_t *timer);
 
 static void on_waiting(enum store_result result, int64_t waiting, void *arg)
 {
@@ -75,6 +90,7 @@ static void on_waiting(enum store_result result, int64_t waiting, void *arg)
     }
     sweep->waiting = (uint64_t)waiting;
     if (waiting > 0 && clock_mono_ms() < sweep->deadline_ms) {
+        sweep->quiet_since_ms = clock_mono_ms();
         uv_timer_start(&sweep->timer, on_look, LOOK_EVERY_MS, 0);
         return;
     }
@@ -110,7 +126,9 @@ static void on_marked(enum store_result result, const struct walk_answer *walk, 
     }
     sweep->marked = walk->count;
     sweep->at_ms = walk->at_ms;
-    sweep->deadline_ms = clock_mono_ms() + WAIT_MAX_MS;
+    sweep->failed = walk->count;
+    sweep->quiet_since_ms = clock_mono_ms();
+    sweep->deadline_ms = sweep->quiet_since_ms + WAIT_MAX_MS;
     hints_send(&api->hints, sweep->request->params.workspace, (struct span){0});
     uv_timer_start(&sweep->timer, on_look, LOOK_EVERY_MS, 0);
 }

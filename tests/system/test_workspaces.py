@@ -375,7 +375,7 @@ class Targets(Workspaces):
                 ({'url': 'http://'}, 'invalid_member'), ({'url': 'http://h?q'}, 'invalid_member'),
                 ({'url': 'http://h/a b'}, 'invalid_member'), ({'url': 'http://h/' + 'x' * 2048}, 'invalid_member'),
                 ({'url': url, 'executor': 'smtp'}, 'invalid_member'), ({'url': url, 'username': 'a:b'}, 'invalid_member'),
-                ({'url': url, 'username': 'a\r\nX: y'}, 'invalid_member'), ({'url': url, 'password': 'p'}, 'missing_member'),
+                ({'url': url, 'username': 'a\r\nX: y'}, 'invalid_member'), ({'url': url, 'password': 'p\n'}, 'invalid_member'),
                 ({'url': url, 'secrets': 'whsec_x'}, 'invalid_member'), ({'url': url, 'secrets': ['x']}, 'invalid_member'),
                 ({'url': url, 'secrets': ['whsec_AAAA']}, 'invalid_member'), ({'url': url, 'timeout': 1}, 'unknown_member'),
                 ({'url': None}, 'invalid_member')):
