@@ -245,7 +245,9 @@ struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
         die("settle: no such transition", STORE_OK);
     }
     request.is_unsent = outcome == OUTCOME_TRANSIENT && taken->status == STATUS_DELIVERING;
-    request.error_code = span_of(outcome_name(outcome));
+    /* What a sweep looks for; any other code says which outcome it was. */
+    request.error_code =
+        span_of(request.step.code == CODE_UNVERIFIABLE ? "unverifiable" : outcome_name(outcome));
     request.error_message = span_of("as the test says");
     store_settle(s->store, &request, on_outcome, &w);
     run_until(s, &w, "settle");
