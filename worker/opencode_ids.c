@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/core/ids.h"
@@ -66,19 +67,34 @@ int opencode_ids_of(struct span entry_id, struct opencode_ids *ret)
     return 0;
 }
 
+/* A number and what follows it; false: there is none, or one that no version has. */
+static bool take_number(const char **at, unsigned long *ret)
+{
+    char *end;
+
+    if (**at < '0' || **at > '9') {
+        return false;
+    }
+    *ret = strtoul(*at, &end, 10);
+    *at = end;
+    return *ret < 100000;
+}
+
 bool opencode_takes_ids(const char *version)
 {
-    static const unsigned since[] = {1, 18, 16};
-    unsigned given[3];
-    int end = 0;
+    static const unsigned long since[] = {1, 18, 16};
+    unsigned long given[3];
+    const char *at = version;
 
-    if (sscanf(version, "%5u.%5u.%5u%n", &given[0], &given[1], &given[2], &end) != 3 || end == 0) {
-        return false;
+    for (size_t i = 0; i < 3; i++) {
+        if (!take_number(&at, &given[i]) || (i < 2 && *at++ != '.')) {
+            return false;
+        }
     }
     for (size_t i = 0; i < 3; i++) {
         if (given[i] != since[i]) {
             return given[i] > since[i];
         }
     }
-    return version[end] == '\0'; /* a pre-release of the first good one is none of it */
+    return *at == '\0'; /* a pre-release of the first good one is none of it */
 }
