@@ -161,19 +161,8 @@ static void send_to_store(struct api *api, struct request *request, const struct
 {
     const struct entry_id id = entropy_entry_id(&api->entropy);
     const struct span cmid = form->body.client_message_id;
-    char flags[4];
-    size_t len = 0;
-
-    /* What the kind is now; scripts go by it, workers by the configuration of then. An undeclared
-     * one waits its turn and fails with no_executor. */
-    if (!kind || kind->ordering == ORDERING_STRICT) {
-        flags[len++] = ENTRY_FLAG_STRICT;
-    }
-    if (kind && kind->is_idempotent) {
-        flags[len++] = ENTRY_FLAG_IDEMPOTENT;
-    } else if (kind && kind_can_look_up(kind)) {
-        flags[len++] = ENTRY_FLAG_VERIFIABLE;
-    }
+    char flags[ENTRY_FLAGS_MAX];
+    const size_t len = entry_flags_of(kind, flags);
     const struct accept_request accept = {
         .workspace = request->params.workspace,
         .session = request->session,

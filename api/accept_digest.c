@@ -102,6 +102,9 @@ int accept_digest_make(const struct entry_body *body, struct span text,
         hash_part(&state, 'p', (struct span){"", 0});
         is_done = hash_value(&state, text, tokens, tokens->payload);
     }
+    for (uint32_t i = 0; i < body->depends_on_count; i++) {
+        hash_part(&state, 'd', body->depends_on[i]);
+    }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     (void)sodium_bin2hex(ret, ACCEPT_DIGEST_LEN + 1, hash, sizeof(hash));
     return is_done ? 0 : -ENOMEM;

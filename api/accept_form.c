@@ -9,6 +9,7 @@
 
 #include "api/accept_digest.h"
 #include "api/json_tokens.h"
+#include "common/core/ids.h"
 #include "common/core/utf8.h"
 
 static const char *const member_names[] = {"clientMessageID", "userID",  "kind",     "text",
@@ -53,14 +54,21 @@ static enum problem_id read_depends_on(struct accept_form *form)
         return json_body_refuse(&form->json, PROBLEM_INVALID_MEMBER,
                                 "must be an array of entry IDs: dependsOn", "");
     }
+    if (json_array_size(value) > DEPENDS_ON_MAX) {
+        return json_body_refuse(&form->json, PROBLEM_INVALID_MEMBER,
+                                "names more than 64 entries: dependsOn", "");
+    }
     json_array_foreach(value, i, id)
     {
-        if (!json_is_string(id)) {
+        const struct span text = {json_string_value(id), json_string_length(id)};
+
+        if (!json_is_string(id) || !entry_id_is_valid(text.ptr, text.len)) {
             return json_body_refuse(&form->json, PROBLEM_INVALID_MEMBER,
                                     "must be an array of entry IDs: dependsOn", "");
         }
+        form->body.depends_on[form->body.depends_on_count++] = text;
     }
-    return json_array_size(value) == 0 ? PROBLEM_NONE : PROBLEM_DEPENDENCIES_UNSUPPORTED;
+    return PROBLEM_NONE;
 }
 
 /* `model` and `payload` are taken as they stand. */

@@ -1,4 +1,4 @@
-/* What people ask about entries: list, get, retry, remove. Contract §7. */
+/* What people ask about entries: list, get. Contract §7. */
 #include "api/api.h"
 #include "api/entry_json.h"
 #include "api/json_out.h"
@@ -106,84 +106,5 @@ void handle_get(struct api *api, struct request *request)
 {
     if (!refuse_bad_id(request)) {
         store_get(api->store, request->params.workspace, request->params.id, on_get, request);
-    }
-}
-
-/* ---- retry and remove ---- */
-
-/* True: the answer was not "done", and has been given. */
-static bool refused(struct request *request, enum store_result result,
-                    const struct person_answer *answer)
-{
-    if (result != STORE_OK) {
-        request_store_failed(request, result);
-        return true;
-    }
-    switch (answer->result) {
-    case PERSON_DONE:
-        return false;
-    case PERSON_NOT_FOUND:
-        request_problem(request, PROBLEM_ENTRY_NOT_FOUND, (struct span){0});
-        return true;
-    case PERSON_BUSY:
-        request_problem(request, PROBLEM_BUSY, (struct span){0});
-        return true;
-    case PERSON_NOT_FAILED:
-        request_problem(request, PROBLEM_NOT_FAILED, (struct span){0});
-        return true;
-    }
-    request_problem(request, PROBLEM_INTERNAL, (struct span){0});
-    return true;
-}
-
-static void on_retried(enum store_result result, const struct person_answer *answer, void *arg)
-{
-    struct request *request = arg;
-    struct api *api = api_of(request);
-
-    if (refused(request, result, answer)) {
-        return;
-    }
-    if (!answer->entry) {
-        request_problem(request, PROBLEM_ENTRY_NOT_FOUND, (struct span){0});
-        return;
-    }
-    const struct entry_context context = {.now_ms = answer->now_ms,
-                                          .stuck_after_ms = api->settings->stuck_after};
-
-    hints_send(&api->hints, request->params.workspace, answer->entry->session);
-    entry_json_write(answer->entry, answer->entry->id, &context, &request->out);
-    request_answer_out(request, 200, JSON_TYPE);
-}
-
-void handle_retry(struct api *api, struct request *request)
-{
-    const struct entry_id fresh = entropy_entry_id(&api->entropy);
-
-    if (!refuse_bad_id(request)) {
-        store_retry(api->store, request->params.workspace, request->params.id,
-                    (struct span){fresh.text, ENTRY_ID_LEN}, on_retried, request);
-    }
-}
-
-static void on_removed(enum store_result result, const struct person_answer *answer, void *arg)
-{
-    struct request *request = arg;
-
-    if (refused(request, result, answer)) {
-        return;
-    }
-    json_open(&request->out, '{');
-    json_member_text(&request->out, "id", request->params.id);
-    json_member_text(&request->out, "result", answer->what);
-    json_close(&request->out, '}');
-    request_answer_out(request, 200, JSON_TYPE);
-}
-
-void handle_remove(struct api *api, struct request *request)
-{
-    if (!refuse_bad_id(request)) {
-        store_remove(api->store, request->params.workspace, request->params.id, on_removed,
-                     request);
     }
 }

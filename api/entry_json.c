@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "api/json_out.h"
+#include "common/store/operate_plan.h"
 
 static void write_error(const struct entry *entry, struct buf *out)
 {
@@ -37,6 +38,41 @@ static void write_conflict(const struct entry *entry, struct buf *out)
     json_decref(value);
 }
 
+/* With what results have filled in. */
+static void write_payload(const struct entry *entry, struct buf *out)
+{
+    struct buf filled;
+    struct span payload = entry->body.payload;
+
+    buf_init(&filled, out->max);
+    if (payload.len > 0 && entry_payload(entry, &filled, &payload) == 0) {
+        json_member_raw(out, "payload", payload);
+    }
+    buf_done(&filled);
+}
+
+/* What it still waits for. */
+static void write_depends_on(const struct entry *entry, struct buf *out)
+{
+    struct span rest = entry->deps;
+
+    if (rest.len == 0) {
+        return;
+    }
+    json_open_member(out, "dependsOn", '[');
+    while (rest.len > 0) {
+        const char *blank = memchr(rest.ptr, ' ', rest.len);
+        const size_t len = blank ? (size_t)(blank - rest.ptr) : rest.len;
+
+        json_put_string(out, (struct span){rest.ptr, len});
+        json_comma(out);
+        rest.ptr += len + (blank ? 1 : 0);
+        rest.len -= len + (blank ? 1 : 0);
+    }
+    json_close(out, ']');
+    json_comma(out);
+}
+
 static bool is_waiting(enum entry_status status)
 {
     return status == STATUS_PENDING || status == STATUS_VERIFYING;
@@ -62,9 +98,8 @@ void entry_json_write(const struct entry *entry, struct span id,
     if (body->model.len > 0) {
         json_member_raw(out, "model", body->model);
     }
-    if (body->payload.len > 0) {
-        json_member_raw(out, "payload", body->payload);
-    }
+    write_payload(entry, out);
+    write_depends_on(entry, out);
     json_member_text(out, "status", span_of(entry_status_name(entry->status)));
     json_member_time(out, "acceptedAt", entry->accepted_at_ms);
     json_member_i64(out, "attempts", entry->attempts);

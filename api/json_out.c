@@ -54,7 +54,7 @@ void json_put_string(struct buf *out, struct span text)
     (void)buf_append(out, "\"", 1);
 }
 
-static void put_name(struct buf *out, const char *name)
+void json_member_name(struct buf *out, const char *name)
 {
     (void)buf_append(out, "\"", 1);
     (void)buf_append_str(out, name);
@@ -66,14 +66,14 @@ void json_member_raw(struct buf *out, const char *name, struct span json)
     if (json.len == 0) {
         return;
     }
-    put_name(out, name);
+    json_member_name(out, name);
     (void)buf_append(out, json.ptr, json.len);
     json_comma(out);
 }
 
 void json_member_string(struct buf *out, const char *name, struct span text)
 {
-    put_name(out, name);
+    json_member_name(out, name);
     json_put_string(out, text);
     json_comma(out);
 }
@@ -87,13 +87,13 @@ void json_member_text(struct buf *out, const char *name, struct span text)
 
 void json_member_i64(struct buf *out, const char *name, int64_t value)
 {
-    put_name(out, name);
+    json_member_name(out, name);
     (void)buf_appendf(out, "%" PRId64 ",", value);
 }
 
 void json_member_bool(struct buf *out, const char *name, bool value)
 {
-    put_name(out, name);
+    json_member_name(out, name);
     (void)buf_append_str(out, value ? "true," : "false,");
 }
 
@@ -105,7 +105,7 @@ void json_member_time(struct buf *out, const char *name, int64_t wall_ms)
         return;
     }
     clock_format_rfc3339(wall_ms, text);
-    put_name(out, name);
+    json_member_name(out, name);
     (void)buf_appendf(out, "\"%s\",", text);
 }
 
@@ -113,7 +113,7 @@ void json_member_seconds(struct buf *out, const char *name, int64_t ms)
 {
     int64_t whole = ms > 0 ? ms : 0;
 
-    put_name(out, name);
+    json_member_name(out, name);
     (void)buf_appendf(out, "%" PRId64 ".%03d,", whole / 1000, (int)(whole % 1000));
 }
 
@@ -124,7 +124,7 @@ void json_open(struct buf *out, char bracket)
 
 void json_open_member(struct buf *out, const char *name, char bracket)
 {
-    put_name(out, name);
+    json_member_name(out, name);
     json_open(out, bracket);
 }
 

@@ -12,6 +12,8 @@
 
 /* A quoted string. */
 void json_put_string(struct buf *out, struct span text);
+/* `"name":`; its value follows. */
+void json_member_name(struct buf *out, const char *name);
 /* `"name":value,` each; json_close takes the last comma away. Texts that are empty are left out. */
 void json_member_raw(struct buf *out, const char *name, struct span json);
 void json_member_text(struct buf *out, const char *name, struct span text);

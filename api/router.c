@@ -21,10 +21,8 @@ const char *const route_labels[ROUTE_COUNT] = {
 };
 
 static const char *const method_names[HTTP_METHOD_COUNT] = {
-    [HTTP_GET] = "GET",
-    [HTTP_POST] = "POST",
-    [HTTP_PUT] = "PUT",
-    [HTTP_DELETE] = "DELETE",
+    [HTTP_GET] = "GET",     [HTTP_POST] = "POST",     [HTTP_PUT] = "PUT",
+    [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE",
 };
 
 enum http_method http_method_of(const char *name)

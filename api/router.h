@@ -11,6 +11,7 @@ enum http_method {
     HTTP_GET,
     HTTP_POST,
     HTTP_PUT,
+    HTTP_PATCH,
     HTTP_DELETE,
     HTTP_METHOD_COUNT,
     HTTP_OTHER = HTTP_METHOD_COUNT,

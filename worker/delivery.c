@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/operate_plan.h"
 #include "worker/claim.h"
 #include "worker/executor.h"
 #include "worker/held.h"
@@ -15,6 +16,7 @@
 #include "worker/worker.h"
 
 #define STILL_HELD_MS 250
+#define PAYLOAD_MAX   (256U << 20)
 
 static struct span workspace_of(const struct delivery *delivery)
 {
@@ -79,8 +81,17 @@ static void drop_entry(struct delivery *delivery)
     delivery->work = NULL;
     json_decref(delivery->target_owner);
     delivery->target_owner = NULL;
+    buf_done(&delivery->payload);
+    buf_init(&delivery->payload, PAYLOAD_MAX);
     http_request_text_done(&delivery->text);
     http_request_text_init(&delivery->text);
+}
+
+static void drop_verdict(struct delivery *delivery)
+{
+    free(delivery->verdict.conflict_current);
+    free(delivery->verdict.result);
+    delivery->verdict = (struct verdict){0};
 }
 
 /* The entry and the claim it came with. False when out of memory. */
@@ -88,7 +99,8 @@ static bool load(struct delivery *delivery, const struct claim *claim, int64_t s
 {
     drop_entry(delivery);
     delivery->entry = entry_copy(&claim->entry);
-    if (!delivery->entry) {
+    if (!delivery->entry ||
+        entry_payload(delivery->entry, &delivery->payload, &delivery->entry->body.payload) < 0) {
         return false;
     }
     const struct entry *entry = delivery->entry;
@@ -133,8 +145,7 @@ void delivery_end(struct delivery *delivery)
     if (delivery->shown >= 0) {
         lock_table_clear(worker->shm, delivery->shown);
     }
-    free(delivery->verdict.conflict_current);
-    delivery->verdict.conflict_current = NULL;
+    drop_verdict(delivery);
     uv_close((uv_handle_t *)&delivery->repeat, on_repeat_closed);
     scheduler_place_freed(worker->scheduler);
 }

@@ -25,6 +25,7 @@ struct verdict {
     char code[72];          /* of lastError; "" : the lifecycle's own */
     char message[256];
     char *conflict_current; /* owned; NULL if none */
+    char *result;           /* of a confirmation: payload_result's line; owned; NULL if none */
 };
 
 /* The steps of a delivery; exactly one holds. */
@@ -46,6 +47,7 @@ struct delivery {
     size_t workspace_len, session_len;
     struct entry *entry; /* owned copy */
     char id[64];         /* its ID as a C string, for the log */
+    struct buf payload;  /* what the entry's payload points to, if results have filled it */
     const struct kind *kind;
     struct target target; /* the workspace's own, or the configured one */
     struct json_t *target_owner;

@@ -8,12 +8,15 @@
 
 #include "common/base/clock.h"
 #include "common/core/backoff.h"
+#include "common/core/payload_merge.h"
 #include "worker/answer.h"
 #include "worker/delivery.h"
 #include "worker/executor.h"
 #include "worker/problem_body.h"
 #include "worker/transfer.h"
 #include "worker/worker.h"
+
+#define RESULT_MAX (64U << 10) /* a longer answer is no result: it fills nothing */
 
 /* ---- the request ---- */
 
@@ -52,6 +55,20 @@ static void keep_conflict(struct delivery *delivery, const struct transfer_resul
     }
 }
 
+/* What the answer tells of what was made: for the null members of those that wait for it. */
+static void keep_result(struct delivery *delivery, const struct transfer_result *result)
+{
+    struct buf line;
+    size_t len;
+
+    buf_init(&line, RESULT_MAX);
+    if (result->is_complete && result->body.len <= RESULT_MAX &&
+        payload_result(result->body, &line) == 0) {
+        delivery->verdict.result = buf_steal(&line, &len);
+    }
+    buf_done(&line);
+}
+
 static void on_answer(const struct transfer_result *result, void *arg)
 {
     struct delivery *delivery = arg;
@@ -82,7 +99,9 @@ static void on_answer(const struct transfer_result *result, void *arg)
             backoff_retry_after(result->retry_after, strlen(result->retry_after), clock_wall_ms(),
                                 worker->settings->max_retry_after);
     }
-    if (reading.outcome != OUTCOME_CONFIRMED) {
+    if (reading.outcome == OUTCOME_CONFIRMED) {
+        keep_result(delivery, result);
+    } else {
         describe(delivery, result, &problem);
     }
     if (reading.outcome == OUTCOME_CONFLICT) {

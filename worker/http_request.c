@@ -269,6 +269,7 @@ int http_request_add_headers(const struct entry *entry, uint32_t attempt, const 
                    : err;
     err = err == 0 ? add_header(text, "Outbox-Attempt", span_of(number)) : err;
     err = err == 0 ? add_header(text, "traceparent", entry->body.traceparent) : err;
+    err = err == 0 ? add_header(text, "If-Match", entry->if_match) : err;
     err = err == 0 ? add_header(text, "Content-Type", span_of(content_type)) : err;
     if (err == 0) {
         list_headers(text, ret);

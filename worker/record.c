@@ -89,6 +89,8 @@ static void on_recorded(enum store_result result, const struct outcome_answer *a
     }
     free(delivery->verdict.conflict_current);
     delivery->verdict.conflict_current = NULL;
+    free(delivery->verdict.result);
+    delivery->verdict.result = NULL;
     if (answer->next) {
         /* Under the same lock, renewed by the call whose answer this is. */
         delivery_go_on(delivery, answer->next, delivery->asked_boot_ms);
@@ -207,8 +209,8 @@ static void send_outcome(uv_timer_t *timer)
 
     delivery->asked_boot_ms = clock_boot_ms();
     if (delivery->verdict.outcome == OUTCOME_CONFIRMED) {
-        store_finish(worker->store, &ref, delivery->verdict.via, (struct span){0}, want_next,
-                     on_recorded, delivery);
+        store_finish(worker->store, &ref, delivery->verdict.via, span_of(delivery->verdict.result),
+                     want_next, on_recorded, delivery);
         return;
     }
     if (!fill_settle(delivery, &request)) {

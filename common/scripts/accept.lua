@@ -2,8 +2,9 @@
 -- One message in, once. KEYS[1] the session's queue. The way of most messages (a new one into a session that waits for nobody)
 -- is written out, without the functions that other scripts share: this script runs once for each message.
 -- include: base
+-- include: trace
 local ws, ses, id, cmid, digest, kind, flags = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-local user, body, cap = ARGV[10], ARGV[11], tonumber(ARGV[12])
+local user, body, cap = ARGV[10], ARGV[11], tonumber(ARGV[12]) -- from [13] on: what it waits for, encoded
 local queue = KEYS[1]
 local ekey = key('outboxe', ws, id)
 local marker, first
@@ -41,6 +42,24 @@ if call('LLEN', queue) >= cap then
   return {'full', id, '', 0, now}
 end
 
+-- What it waits for, resolved through what ended (contract §6): names of entries that are there, results of those that were
+-- confirmed, and the first that can't be.
+local waits, results, gone = {}, {}, nil
+if ARGV[13] then
+  local named = {}
+  for i = 13, #ARGV do
+    local what, which = trace(ws, ARGV[i])
+    if what == 'there' and not named[which] then
+      named[which] = true
+      waits[#waits + 1] = which
+    elseif what == 'sent' and which ~= '' then
+      results[#results + 1] = which
+    elseif what == 'gone' then
+      gone = gone or ARGV[i]
+    end
+  end
+end
+
 local session = decode(ses)
 local fields = {'HSET', ekey, 'body', body, 'digest', digest, 'status', 'pending', 'session', session, 'kind', kind,
                 'acceptedAt', now}
@@ -60,19 +79,36 @@ end
 if flags ~= '' then
   fields[f + 1], fields[f + 2] = 'flags', flags
 end
+if waits[1] or results[1] or gone then
+  for name, value in pairs({deps = table.concat(waits, ' '), fills = table.concat(results, '\n')}) do
+    if value ~= '' then
+      fields[#fields + 1], fields[#fields + 2] = name, value
+    end
+  end
+  for i = 1, #waits do
+    call('SADD', key('outboxdep', ws, waits[i]), id)
+  end
+end
+if gone then
+  fields[8] = 'error'
+  fields[#fields + 1], fields[#fields + 2] = 'lastError',
+    cjson.encode({code = 'dependency_discarded', message = gone .. ' is not known, or was discarded'})
+end
 call(unpack(fields))
 call('RPUSH', queue, id)
 if marker then
   call('SET', marker, id)
 end
 -- A counter that can't be counted with stops nothing.
-redis.pcall('HINCRBY', 'outboxstat' .. tag, 'pending', 1)
-redis.pcall('HINCRBY', key('outboxwsstat', ws), 'pending', 1)
-call('ZADD', 'outboxopen' .. tag, now, ws .. ':' .. id)
+redis.pcall('HINCRBY', 'outboxstat' .. tag, gone and 'error' or 'pending', 1)
+redis.pcall('HINCRBY', key('outboxwsstat', ws), gone and 'error' or 'pending', 1)
+if not gone then
+  call('ZADD', 'outboxopen' .. tag, now, ws .. ':' .. id)
+end
 
 local sessions = key('outboxws', ws)
 local stands = call('ZSCORE', sessions, ses)
-if not stands then
+if not stands and not waits[1] and not gone then
   -- The session begins and is due: so is its workspace, unless it is paused.
   call('ZADD', sessions, now, ses)
   local due = call('ZSCORE', 'outboxdue' .. tag, ws)
@@ -86,10 +122,14 @@ if not stands then
       call('ZADD', 'outboxdue' .. tag, '+inf', ws)
     end
   end
-elseif (stands == 'inf' or tonumber(stands) > now) and call('EXISTS', key('outboxlock', ws, ses)) == 0 then
+elseif (not stands or stands == 'inf' or tonumber(stands) > now) and call('EXISTS', key('outboxlock', ws, ses)) == 0 then
   -- It waits. (Acceptance never lowers a locked session's score: that is its lock's deadline.)
   -- include: core
   rearm(ws, ses)
 end
 call(unpack(event))
-return {'accepted', id, 'pending', now, now}
+if gone then
+  event[8], event[#event + 1], event[#event + 2] = 'error', 'code', 'dependency_discarded'
+  call(unpack(event))
+end
+return {'accepted', id, gone and 'error' or 'pending', now, now}

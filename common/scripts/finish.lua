@@ -13,6 +13,8 @@ local function finish()
     end_entry(ws, ses, id, e, 'sent', keep, {via = via, result = result ~= '' and result or nil})
     event(ws, id, e, 'sent', 'via', via)
     applied = 1
+  else
+    late_answer(ws, id, result)
   end
   local claim, delay = next_or_unlock(ws, ses, token, ttl, want)
   if applied == 1 and not claim and delay < 0 and not is_locked(ws, ses) then

@@ -2,6 +2,7 @@
 -- Any outcome but confirmed: writes what the lifecycle decided, if the claim is still ours. KEYS[1] the session's queue.
 -- include: core
 -- include: lock
+-- include: waiting
 local ws, ses, id, token, ttl = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local sends, from, to = tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local attempts, verify_attempts, transient_fails = ARGV[11], ARGV[12], ARGV[13]
@@ -58,6 +59,9 @@ if ours and e and e.sends == sends and (e.status == from or e.status == 'parked'
 elseif ours and e then
   -- An earlier run of this very call took the same entry again: put it back in place, the answer is the same.
   call('RPUSH', key('outboxd', ws, ses), id)
+end
+if not e then
+  late_answer(ws, id, '')
 end
 -- What is taken under this very token names the same send again once that was taken back: a late repeat of this call could
 -- take it back, too. So the token ends here.

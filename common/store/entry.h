@@ -37,6 +37,12 @@ int entry_body_decode(struct span bytes, struct entry_body *ret);
 #define ENTRY_FLAG_IDEMPOTENT 'i'
 #define ENTRY_FLAG_VERIFIABLE 'v'
 
+struct kind;
+/* The flags of a kind (NULL: an undeclared one waits its turn and fails with no_executor); how many
+ * of `ret` are used. */
+#define ENTRY_FLAGS_MAX 4
+size_t entry_flags_of(const struct kind *kind, char ret[ENTRY_FLAGS_MAX]);
+
 /* One entry. Spans live as long as the reply they came from (inside the callback), or as
  * entry_copy's memory. */
 struct entry {
@@ -52,6 +58,12 @@ struct entry {
     uint32_t attempt_base; /* ledgers: attempts before the last retry by a person; never reused */
     struct span error_code, error_message; /* of lastError */
     struct span conflict_current, parked_reason;
+    struct span deps;       /* what it waits for and is there: IDs, apart by blanks */
+    struct span fills;      /* results for null members of its payload: JSON objects, a line each */
+    struct span retry;      /* the ID that a person's last retry of it was known by */
+    struct span root, part; /* a follow-up: the entry that it follows; `edit` or `remove` */
+    struct span if_match;   /* the revision that it replaces, JSON */
+    int64_t rank_ms; /* its place among all of the workspace, if not its acceptance's; else 0 */
     struct span baseline; /* agents that take no message ID: the last message before its first
                              request */
 };

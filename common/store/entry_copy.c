@@ -22,6 +22,12 @@ static const size_t offsets[] = {
     offsetof(struct entry, conflict_current),
     offsetof(struct entry, parked_reason),
     offsetof(struct entry, baseline),
+    offsetof(struct entry, deps),
+    offsetof(struct entry, fills),
+    offsetof(struct entry, root),
+    offsetof(struct entry, retry),
+    offsetof(struct entry, part),
+    offsetof(struct entry, if_match),
 };
 #define OFFSET_COUNT (sizeof(offsets) / sizeof(offsets[0]))
 

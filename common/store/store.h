@@ -222,26 +222,6 @@ void store_read_beat(struct store *store, const char *node, uint64_t generation,
  * --------------------------------------------------------------------------------------------------
  */
 
-enum person_result {
-    PERSON_DONE,
-    PERSON_NOT_FOUND,
-    PERSON_BUSY,       /* this very entry is being sent or verified now */
-    PERSON_NOT_FAILED, /* retry of what is not `error` */
-};
-struct person_answer {
-    enum person_result result;
-    struct span what;          /* removal: removed, discarded; retry: retried, replaced */
-    const struct entry *entry; /* retry: the entry or its replacement; else NULL */
-    int64_t now_ms;
-};
-typedef void store_person_cb(enum store_result result, const struct person_answer *answer,
-                             void *arg);
-/* new_id: for the replacement of an idempotent kind's entry (its key is spent). Contract §6. */
-void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id,
-                 store_person_cb *cb, void *arg);
-void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb,
-                  void *arg);
-
 struct tombstone {
     struct span how; /* sent, removed, discarded, replaced */
     struct span session, client_message_id, kind, replaced_by,

@@ -72,6 +72,9 @@ void store_accept(struct store *store, const struct accept_request *request, sto
     }
     call_span(&call, (struct span){bytes.bytes, bytes.len});
     call_number(&call, request->session_cap);
+    for (uint32_t i = 0; i < body->depends_on_count; i++) {
+        call_encoded(&call, body->depends_on[i]);
+    }
     call.is_durable = true;
     call_send(&call, read_accept, (void (*)(void))cb, arg);
     buf_done(&bytes);

@@ -1,4 +1,4 @@
-/* People's operations and what they look at: retry, remove, get, list, counts. */
+/* What people look at: get, list, counts. */
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -15,74 +15,6 @@ static void call_entry(struct call *call, struct store *store, enum script_id sc
     call_key(call, "outboxe", p, workspace, id);
     call_encoded(call, workspace);
     call_encoded(call, id);
-}
-
-static bool person_result_of(struct span name, enum person_result *ret)
-{
-    static const struct {
-        const char *name;
-        enum person_result result;
-    } rows[] = {
-        {"done", PERSON_DONE},
-        {"not_found", PERSON_NOT_FOUND},
-        {"busy", PERSON_BUSY},
-        {"not_failed", PERSON_NOT_FAILED},
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (span_equal(name, span_of(rows[i].name))) {
-            *ret = rows[i].result;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void read_person(struct pending *pending, enum store_result result,
-                        const struct redisReply *reply)
-{
-    store_person_cb *cb = (store_person_cb *)pending->cb;
-    struct person_answer answer = {0};
-    struct entry entry;
-    struct entry_text text;
-
-    if (result == STORE_OK && (!reply_is_array(reply, 5) ||
-                               !person_result_of(reply_span(reply->element[0]), &answer.result))) {
-        result = STORE_PROTOCOL;
-    }
-    if (result != STORE_OK) {
-        cb(result, NULL, pending->arg);
-        return;
-    }
-    answer.what = reply_span(reply->element[1]);
-    answer.now_ms = reply_number(reply->element[3]);
-    if (reply_entry(reply->element[4], reply_span(reply->element[2]), &text, &entry) == 0) {
-        answer.entry = &entry;
-    }
-    cb(STORE_OK, &answer, pending->arg);
-}
-
-void store_retry(struct store *store, struct span workspace, struct span id, struct span new_id,
-                 store_person_cb *cb, void *arg)
-{
-    struct call call;
-
-    call_entry(&call, store, SCRIPT_RETRY, workspace, id);
-    call_span(&call, new_id);
-    call_number(&call, store->dedupe_ttl_ms);
-    call.is_durable = true;
-    call_send(&call, read_person, (void (*)(void))cb, arg);
-}
-
-void store_remove(struct store *store, struct span workspace, struct span id, store_person_cb *cb,
-                  void *arg)
-{
-    struct call call;
-
-    call_entry(&call, store, SCRIPT_REMOVE, workspace, id);
-    call_number(&call, store->dedupe_ttl_ms);
-    call.is_durable = true;
-    call_send(&call, read_person, (void (*)(void))cb, arg);
 }
 
 static struct span member(const json_t *root, const char *name)

@@ -94,6 +94,13 @@ static const struct field fields_of_entry[] = {
     {"sends", offsetof(struct entry, sends), FIELD_COUNT},
     {"attemptBase", offsetof(struct entry, attempt_base), FIELD_COUNT},
     {"baseline", offsetof(struct entry, baseline), FIELD_SPAN},
+    {"deps", offsetof(struct entry, deps), FIELD_SPAN},
+    {"fills", offsetof(struct entry, fills), FIELD_SPAN},
+    {"retry", offsetof(struct entry, retry), FIELD_SPAN},
+    {"root", offsetof(struct entry, root), FIELD_SPAN},
+    {"part", offsetof(struct entry, part), FIELD_SPAN},
+    {"ifMatch", offsetof(struct entry, if_match), FIELD_SPAN},
+    {"rank", offsetof(struct entry, rank_ms), FIELD_TIME},
 };
 
 static void read_field(struct span name, struct span value, struct entry *entry)

@@ -17,10 +17,19 @@ static const struct {
     const char *word;
     enum store_result result;
 } code_words[] = {
-    {"LOADING", STORE_LOADING},     {"READONLY", STORE_READONLY}, {"MASTERDOWN", STORE_READONLY},
-    {"NOREPLICAS", STORE_READONLY}, {"OOM", STORE_OOM},           {"MISCONF", STORE_MISCONF},
-    {"BUSY", STORE_BUSY},           {"NOAUTH", STORE_NOAUTH},     {"WRONGPASS", STORE_NOAUTH},
+    {"LOADING", STORE_LOADING},
+    {"READONLY", STORE_READONLY},
+    {"MASTERDOWN", STORE_READONLY},
+    {"NOREPLICAS", STORE_READONLY},
+    {"OOM", STORE_OOM},
+    {"MISCONF", STORE_MISCONF},
+    {"BUSY", STORE_BUSY},
+    {"NOAUTH", STORE_NOAUTH},
+    {"WRONGPASS", STORE_NOAUTH},
     {"NOPERM", STORE_NOAUTH},
+    /* "ERR Protocol error: unauthenticated bulk length": who has not said a password may not even
+       send a long script. */
+    {"unauthenticated", STORE_NOAUTH},
 };
 
 const char *store_result_name(enum store_result result)

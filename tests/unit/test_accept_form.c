@@ -52,8 +52,7 @@ static void bad_bodies_are_refused_with_their_problem(void **state)
         {"{\"kind\":\"n\",\"payload\":1e999}", PROBLEM_INVALID_JSON},
         {"{\"kind\":\"n\",\"payload\":{},\"dependsOn\":\"x\"}", PROBLEM_INVALID_MEMBER},
         {"{\"kind\":\"n\",\"payload\":{},\"dependsOn\":[1]}", PROBLEM_INVALID_MEMBER},
-        {"{\"kind\":\"n\",\"payload\":{},\"dependsOn\":[\"ob_1\"]}",
-         PROBLEM_DEPENDENCIES_UNSUPPORTED},
+        {"{\"kind\":\"n\",\"payload\":{},\"dependsOn\":[\"ob_1\"]}", PROBLEM_INVALID_MEMBER},
         {"{\"kind\":\"n\",\"payl\\u006fad\":{}}", PROBLEM_INVALID_MEMBER},
     };
 

@@ -59,7 +59,7 @@ static void a_known_path_says_which_methods_it_takes(void **state)
 
     (void)state;
     assert_int_equal(match.route, ROUTE_NONE);
-    assert_int_equal(match.allowed, 1U << HTTP_GET | 1U << HTTP_DELETE);
+    assert_int_equal(match.allowed, 1U << HTTP_GET | 1U << HTTP_PATCH | 1U << HTTP_DELETE);
     assert_int_equal(route_find(HTTP_GET, span_of("/nothing")).allowed, 0);
     assert_int_equal(http_method_of("GET"), HTTP_GET);
     assert_int_equal(http_method_of("get"), HTTP_OTHER);

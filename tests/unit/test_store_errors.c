@@ -32,6 +32,7 @@ static void code_words_are_found_anywhere_in_the_head(void **state)
         {"MISCONF Valkey is configured to save RDB snapshots", STORE_MISCONF},
         {"BUSY Valkey is busy running a script.", STORE_BUSY},
         {"NOAUTH Authentication required.", STORE_NOAUTH},
+        {"ERR Protocol error: unauthenticated bulk length", STORE_NOAUTH},
         {"WRONGPASS invalid username-password pair or user is disabled.", STORE_NOAUTH},
         {"NOPERM User weak has no permissions to run the 'set' command", STORE_NOAUTH},
         {"ERR Error running script (call to f_0123abcd): @user_script:1: @user_script: 1: "

@@ -162,6 +162,8 @@ local function index(ws, ses, at)
   end
 end
 
+-- include: deps
+
 -- The walk of pick. IDs that stand for nothing (their entry is gone) are added to `ghosts`.
 local function walk(ws, ses, ghosts)
   local queue = key('outboxq', ws, ses)
@@ -170,8 +172,12 @@ local function walk(ws, ses, ghosts)
   while true do
     local ids = call('LRANGE', queue, from, from + size - 1)
     for i = 1, #ids do
-      local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt', 'flags')
+      local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt', 'flags', 'deps')
       local status = v[1]
+      local deps = v[4] and is_open[status] and check_deps(ws, ses, ids[i], v[4]) or 'free'
+      if deps == 'failed' then
+        status = 'error'
+      end
       if status or call('EXISTS', key('outboxe', ws, ids[i])) == 1 then
         due = due or math.huge
       else
@@ -179,7 +185,7 @@ local function walk(ws, ses, ghosts)
       end
       if is_open[status] or status == 'parked' then
         local at = math.huge
-        if status ~= 'parked' then
+        if status ~= 'parked' and deps == 'free' then
           at = whole(v[2])
         end
         if at <= now then

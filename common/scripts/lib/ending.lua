@@ -1,6 +1,8 @@
--- How an entry leaves the store: queue and staging first, then its tombstone, then the entry itself.
+-- How an entry leaves the store: queue and staging first, then its tombstone, then the entry itself. What waited for one
+-- that was confirmed may go.
+-- include: waiting
 
-local function end_entry(ws, ses, id, e, how, ttl, more)
+local function end_entry(ws, ses, id, e, how, ttl, more, await)
   call('LREM', key('outboxq', ws, ses), 1, id)
   call('LREM', key('outboxd', ws, ses), 0, id)
   local tombstone = {how = how, digest = e.digest, session = e.session, kind = e.kind, clientMessageID = e.cmid,
@@ -28,4 +30,7 @@ local function end_entry(ws, ses, id, e, how, ttl, more)
   end
   call('DEL', key('outboxe', ws, id))
   recount(ws, id, e, e.status, nil)
+  if how == 'sent' then
+    release_dependents(ws, id, tombstone.result, await)
+  end
 end

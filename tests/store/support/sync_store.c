@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "common/core/keys.h"
+#include "common/store/store_operate.h"
 
 struct lifecycle_limits sync_limits = {
     .max_attempts = 3,
@@ -304,41 +305,77 @@ bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const c
     return w.yes;
 }
 
-static void on_person(enum store_result result, const struct person_answer *answer, void *arg)
+static enum person_result person_result_of(enum operate_result result)
+{
+    switch (result) {
+    case OPERATE_DONE:
+        return PERSON_DONE;
+    case OPERATE_NOT_FOUND:
+    case OPERATE_ENDED:
+        return PERSON_NOT_FOUND;
+    case OPERATE_BUSY:
+        return PERSON_BUSY;
+    case OPERATE_NOT_FAILED:
+        return PERSON_NOT_FAILED;
+    case OPERATE_ALREADY_SENT:
+    case OPERATE_BAD_PATCH:
+    case OPERATE_TOO_MANY:
+    case OPERATE_CONTENDED:
+        break;
+    }
+    return PERSON_OTHER;
+}
+
+static void on_operated(enum store_result result, const struct operate_answer *answer, void *arg)
 {
     struct waiting *w = arg;
 
     w->is_done = true;
     w->result = result;
-    if (answer) {
-        w->person = answer->result;
-        copy_span(answer->what, w->what, sizeof(w->what));
+    if (!answer) {
+        return;
     }
+    w->person = person_result_of(answer->result);
+    if (answer->result == OPERATE_DONE) {
+        copy_span(span_of(resolver_what_name(answer->what)), w->what, sizeof(w->what));
+    } else if (span_equal(answer->how, span_of("removed")) ||
+               span_equal(answer->how, span_of("discarded"))) {
+        copy_span(answer->how, w->what, sizeof(w->what));
+        w->person = PERSON_DONE; /* as the API answers a removal that was done before */
+    }
+}
+
+static enum person_result operate(struct sync_store *s, enum resolver_operation operation,
+                                  const char *ws, const char *id, const char *new_id,
+                                  char *ret_what)
+{
+    struct waiting w = {0};
+    const struct settings settings = {0}; /* no kinds: flags say what an entry's is */
+    const struct operate_request request = {
+        .workspace = span_of(ws),
+        .id = span_of(id),
+        .operation = operation,
+        .new_id = span_of(new_id),
+        .settings = &settings,
+    };
+
+    store_operate(s->store, &request, on_operated, &w);
+    run_until(s, &w, "operate");
+    if (ret_what) {
+        memcpy(ret_what, w.what, sizeof(w.what));
+    }
+    return w.person;
 }
 
 enum person_result sync_retry(struct sync_store *s, const char *ws, const char *id,
                               const char *new_id, char *ret_what)
 {
-    struct waiting w = {0};
-
-    store_retry(s->store, span_of(ws), span_of(id), span_of(new_id), on_person, &w);
-    run_until(s, &w, "retry");
-    if (ret_what) {
-        memcpy(ret_what, w.what, sizeof(w.what));
-    }
-    return w.person;
+    return operate(s, RESOLVER_RETRY, ws, id, new_id, ret_what);
 }
 
 enum person_result sync_remove(struct sync_store *s, const char *ws, const char *id, char *ret_what)
 {
-    struct waiting w = {0};
-
-    store_remove(s->store, span_of(ws), span_of(id), on_person, &w);
-    run_until(s, &w, "remove");
-    if (ret_what) {
-        memcpy(ret_what, w.what, sizeof(w.what));
-    }
-    return w.person;
+    return operate(s, RESOLVER_REMOVE, ws, id, "removal", ret_what);
 }
 
 static void on_walk(enum store_result result, const struct walk_answer *answer, void *arg)

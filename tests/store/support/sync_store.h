@@ -66,6 +66,13 @@ struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
 struct begin_send_answer sync_begin_send(struct sync_store *s, const struct taken *taken);
 bool sync_release(struct sync_store *s, const struct taken *taken);
 bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token);
+enum person_result {
+    PERSON_DONE,
+    PERSON_NOT_FOUND,
+    PERSON_BUSY,
+    PERSON_NOT_FAILED,
+    PERSON_OTHER,
+};
 enum person_result sync_retry(struct sync_store *s, const char *ws, const char *id,
                               const char *new_id, char *ret_what);
 enum person_result sync_remove(struct sync_store *s, const char *ws, const char *id,
