@@ -543,6 +543,64 @@ static void racing_operations_touch_nothing_but_what_they_mean(void **state)
                         "");
 }
 
+/* ---- what comes while a walk is under way ---- */
+
+static void accept_everywhere(const char *prefix)
+{
+    char id[32], session[32];
+
+    for (unsigned i = 0; i < 8; i++) {
+        snprintf(id, sizeof(id), "%s%u", prefix, i);
+        snprintf(session, sizeof(session), "s%u", i);
+        assert_int_equal(sync_accept(s, "ws", session, id, "", "d", "s", CAP, NULL),
+                         ACCEPT_ACCEPTED);
+    }
+}
+
+/* Accepts into every session, seen by the walk or not, when it has begun and not ended. */
+static void accept_during(enum walk_kind kind)
+{
+    sync_raw(s, "FLUSHALL");
+    accept_everywhere("early");
+    sync_walk_begin(walker, kind, "ws", 1, &walking);
+    for (unsigned i = 0; i < 6; i++) {
+        let_it_walk();
+    }
+    assert_false(walking.is_done);
+    uv_sleep(3); /* the store counts in milliseconds: these are later ones */
+    accept_everywhere("late");
+    sync_walk_end(walker, &walking);
+}
+
+static void what_is_accepted_later_is_not_parked(void **state)
+{
+    (void)state;
+    accept_during(WALK_PARK);
+    assert_int_equal(walking.answer.count, 8);
+    for (unsigned i = 0; i < 8; i++) {
+        char id[32];
+
+        snprintf(id, sizeof(id), "early%u", i);
+        assert_string_equal(sync_state(s, "ws", id), "parked");
+        snprintf(id, sizeof(id), "late%u", i);
+        assert_string_equal(sync_state(s, "ws", id), "pending");
+    }
+    check_invariants();
+}
+
+static void what_is_accepted_during_a_cleanup_is_delivered(void **state)
+{
+    (void)state;
+    accept_during(WALK_CLEANUP);
+    struct taken_list list = sync_claim(s, "ws", "node.1.4.a.1", 20, 20, NULL, 0);
+
+    assert_int_equal(list.count, 8);
+    for (size_t i = 0; i < list.count; i++) {
+        assert_memory_equal(list.items[i].id, "late", 4);
+    }
+    check_invariants();
+}
+
 /* ---- what it costs ---- */
 
 /* Microseconds that the scripts have taken so far. */
@@ -627,6 +685,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(racing_operations_touch_nothing_but_what_they_mean),
+        cmocka_unit_test(what_is_accepted_later_is_not_parked),
+        cmocka_unit_test(what_is_accepted_during_a_cleanup_is_delivered),
         cmocka_unit_test(the_rest_of_the_store_costs_a_workspace_nothing),
     };
     struct valkey *server = valkey_start(NULL);
