@@ -242,7 +242,7 @@ static void plan_retry(struct work *work)
 {
     const struct resolver_entry *entry = &work->entries[work->target];
 
-    if (is_busy(entry)) {
+    if (entry->is_in_flight) {
         work->plan->result = RESOLVER_BUSY;
     } else if (entry->status != STATUS_ERROR) {
         work->plan->result = RESOLVER_NOT_FAILED;

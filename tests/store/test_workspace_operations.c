@@ -21,7 +21,7 @@
 #define WORKSPACES  3
 #define SESSIONS    4
 #define CAP         6
-#define TAKEN_MAX   24
+#define TAKEN_MAX   64
 #define ENTRIES_MAX 256
 #define IDS_MAX     80
 
@@ -245,10 +245,30 @@ static void settle_up(const char *what)
 
 /* ---- operations ---- */
 
+static bool is_held(const struct taken *claim)
+{
+    const struct shot *shot = find(&before, claim->workspace, claim->id);
+
+    return shot && shot->is_staged;
+}
+
+/* Forgets claims that are over, now and then one: others are needed to know what a recovery may
+ * touch. */
+static void forget(unsigned at)
+{
+    if (!is_held(&taken[at])) {
+        taken[at] = taken[--taken_count];
+    }
+}
+
 static void remember(const struct taken *claim)
 {
     mean(claim->workspace, claim->id);
-    taken[taken_count < TAKEN_MAX ? taken_count++ : draw(TAKEN_MAX)] = *claim;
+    for (unsigned i = taken_count; taken_count == TAKEN_MAX && i-- > 0;) {
+        forget(i);
+    }
+    assert_true(taken_count < TAKEN_MAX);
+    taken[taken_count++] = *claim;
 }
 
 static void op_accept(void)
@@ -339,11 +359,11 @@ static void op_outcome(void)
     if (outcome.has_next) {
         remember(&outcome.next);
     }
-    if (draw(3) == 0) {
-        taken[at] = taken[--taken_count];
-    }
     done[1] += outcome.applied;
     settle_up("an outcome");
+    if (draw(3) == 0) {
+        forget(at);
+    }
 }
 
 /* A worker dies: what it had staged in that session, and only that. */
