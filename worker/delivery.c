@@ -106,8 +106,9 @@ static bool load(struct delivery *delivery, const struct claim *claim, int64_t s
     const struct entry *entry = delivery->entry;
 
     snprintf(delivery->id, sizeof(delivery->id), "%.*s", (int)entry->id.len, entry->id.ptr);
-    delivery->is_target_readable = target_read(claim->target_conf, &delivery->worker->target,
-                                               &delivery->target, &delivery->target_owner) == 0;
+    delivery->is_target_readable =
+        target_read(claim->target_conf, &delivery->worker->target, workspace_of(delivery),
+                    &delivery->target, &delivery->target_owner) == 0;
     delivery->kind =
         settings_kind(delivery->worker->settings, entry->body.kind.ptr, entry->body.kind.len);
     delivery->executor = delivery->kind ? executor_of(&delivery->target, delivery->kind) : NULL;

@@ -141,8 +141,8 @@ static const struct executor *executor_for(struct swept *swept, const struct swe
     subject->kind =
         settings_kind(worker->settings, swept->entry->body.kind.ptr, swept->entry->body.kind.len);
     if (!swept->entry->is_readable || !subject->kind || !kind_can_look_up(subject->kind) ||
-        target_read(entry->target_conf, &worker->target, &subject->target, &swept->target_owner) <
-            0) {
+        target_read(entry->target_conf, &worker->target, span_of(swept->workspace),
+                    &subject->target, &swept->target_owner) < 0) {
         return NULL;
     }
     executor = executor_of(&subject->target, subject->kind);

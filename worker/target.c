@@ -5,6 +5,10 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "common/core/template.h"
+
+#define URL_MAX 4096
+
 static int executor_of_name(const char *name, enum executor_id *ret)
 {
     static const struct {
@@ -22,18 +26,45 @@ static int executor_of_name(const char *name, enum executor_id *ret)
     return -EBADMSG;
 }
 
+static int give_workspace(void *arg, struct span place, struct span *ret)
+{
+    if (!span_equal(place, span_of("workspace"))) {
+        return -ENOENT;
+    }
+    *ret = *(struct span *)arg;
+    return 0;
+}
+
+/* The configured target's URL may name the workspace: `http://{workspace}.agents:4096`. */
+static int fill_fallback(struct span workspace, struct target *ret, struct json_t **ret_owner)
+{
+    struct span place;
+    struct buf url;
+    int err;
+
+    if (!ret->url || !strchr(ret->url, '{')) {
+        return 0;
+    }
+    buf_init(&url, URL_MAX);
+    err = template_expand(ret->url, TEMPLATE_PERCENT, give_workspace, &workspace, &url, &place);
+    *ret_owner = err == 0 ? json_stringn(url.bytes, url.len) : NULL;
+    ret->url = json_string_value(*ret_owner);
+    buf_done(&url);
+    return ret->url ? 0 : -EBADMSG;
+}
+
 static bool is_absent_or_string(const json_t *value)
 {
     return !value || json_is_string(value);
 }
 
-int target_read(struct span conf, const struct target *fallback, struct target *ret,
-                struct json_t **ret_owner)
+int target_read(struct span conf, const struct target *fallback, struct span workspace,
+                struct target *ret, struct json_t **ret_owner)
 {
     *ret = *fallback;
     *ret_owner = NULL;
     if (conf.len == 0) {
-        return 0;
+        return fill_fallback(workspace, ret, ret_owner);
     }
     json_t *root = json_loadb(conf.ptr, conf.len, 0, NULL);
     const json_t *url = json_object_get(root, "url");

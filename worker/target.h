@@ -18,12 +18,13 @@ struct target {
     enum executor_id executor;
 };
 
-/* Reads a workspace's own target (JSON of the store: untrusted). An empty `conf` gives `fallback`.
+/* Reads a workspace's own target (JSON of the store: untrusted). An empty `conf` gives `fallback`,
+ * in whose URL `{workspace}` stands for the workspace.
  * Nothing of the fallback is mixed into an own target: no credentials go where they were not meant
  * for. *ret_owner holds the strings: json_decref. Returns 0, or -EBADMSG: it cannot be read, and
  * nothing may be sent anywhere. */
-int target_read(struct span conf, const struct target *fallback, struct target *ret,
-                struct json_t **ret_owner);
+int target_read(struct span conf, const struct target *fallback, struct span workspace,
+                struct target *ret, struct json_t **ret_owner);
 /* The executor that carries out entries of the kind at this target. A kind that says http says how
  * its requests look: no target changes that. */
 enum executor_id target_executor(const struct target *target, const struct kind *kind);

@@ -80,7 +80,14 @@ static const char *check_store_url(const char *text, struct scratch *scratch)
 
 static const char *check_target_url(const char *text, struct scratch *scratch)
 {
+    static const char place[] = "{workspace}";
+
     (void)scratch;
+    for (const char *at = strchr(text, '{'); at; at = strchr(at + 1, '{')) {
+        if (strncmp(at, place, sizeof(place) - 1) != 0) {
+            return "has a { that does not begin {workspace}, the one place that it may have";
+        }
+    }
     return target_url_refusal(text);
 }
 

@@ -76,6 +76,8 @@ static void each_mistake_has_its_line(void **state)
         {"target: {url: 'http://u:p@h'}", "holds credentials"},
         {"target: {url: 'http://h?x'}", "no ? and no #"},
         {"target: {username: 'a:b'}", "holds a colon"},
+        {"target: {url: 'http://{session}.agents'}",
+         "t:1: target.url: has a { that does not begin {workspace}"},
         {"targets: {allow: 10.0.0.0/33}",
          "t:1: targets.allow: '10.0.0.0/33' has no number of bits"},
         {"targets: {deny: [x]}", "'x' is no address range"},

@@ -20,10 +20,30 @@ static void a_workspace_without_a_target_of_its_own_uses_the_configured_one(void
     json_t *owner;
 
     (void)state;
-    assert_int_equal(target_read((struct span){"", 0}, &fallback, &target, &owner), 0);
+    assert_int_equal(target_read((struct span){"", 0}, &fallback, span_of("ws"), &target, &owner),
+                     0);
     assert_string_equal(target.url, "http://default");
     assert_string_equal(target.password, "secret");
     assert_null(owner);
+}
+
+static void the_configured_url_may_name_the_workspace(void **state)
+{
+    const struct target template = {.url = "http://{workspace}.agents:4096/{workspace}",
+                                    .password = "secret"};
+    const struct target unknown = {.url = "http://{session}.agents"};
+    struct target target;
+    json_t *owner;
+
+    (void)state;
+    assert_int_equal(
+        target_read((struct span){"", 0}, &template, span_of("a~b:c"), &target, &owner), 0);
+    assert_string_equal(target.url, "http://a~b%3Ac.agents:4096/a~b%3Ac");
+    assert_string_equal(target.password, "secret");
+    json_decref(owner);
+    assert_int_equal(target_read((struct span){"", 0}, &unknown, span_of("w"), &target, &owner),
+                     -EBADMSG);
+    assert_null(target.url);
 }
 
 static void nothing_of_the_configured_target_goes_to_another_place(void **state)
@@ -32,8 +52,9 @@ static void nothing_of_the_configured_target_goes_to_another_place(void **state)
     json_t *owner;
 
     (void)state;
-    assert_int_equal(target_read(span_of("{\"url\":\"http://own\"}"), &fallback, &target, &owner),
-                     0);
+    assert_int_equal(
+        target_read(span_of("{\"url\":\"http://own\"}"), &fallback, span_of("ws"), &target, &owner),
+        0);
     assert_string_equal(target.url, "http://own");
     assert_null(target.username);
     assert_null(target.password);
@@ -58,7 +79,8 @@ static void what_cannot_be_read_is_no_target_at_all(void **state)
         struct target target;
         json_t *owner;
 
-        assert_int_equal(target_read(span_of(texts[i]), &fallback, &target, &owner), -EBADMSG);
+        assert_int_equal(target_read(span_of(texts[i]), &fallback, span_of("ws"), &target, &owner),
+                         -EBADMSG);
         assert_null(target.url);
         assert_null(owner);
     }
@@ -75,13 +97,13 @@ a_target_says_what_it_speaks_but_not_for_kinds_that_describe_their_requests(void
     (void)state;
     assert_int_equal(target_executor(&fallback, &agent), EXECUTOR_OPENCODE);
     assert_int_equal(target_read(span_of("{\"url\":\"http://own\",\"executor\":\"ledger\"}"),
-                                 &fallback, &target, &owner),
+                                 &fallback, span_of("ws"), &target, &owner),
                      0);
     assert_int_equal(target_executor(&target, &agent), EXECUTOR_LEDGER);
     assert_int_equal(target_executor(&target, &http), EXECUTOR_HTTP);
     json_decref(owner);
     assert_int_equal(target_read(span_of("{\"url\":\"http://own\",\"executor\":\"http\"}"),
-                                 &fallback, &target, &owner),
+                                 &fallback, span_of("ws"), &target, &owner),
                      0);
     assert_int_equal(target_executor(&target, &agent), EXECUTOR_OPENCODE);
     json_decref(owner);
@@ -91,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_workspace_without_a_target_of_its_own_uses_the_configured_one),
+        cmocka_unit_test(the_configured_url_may_name_the_workspace),
         cmocka_unit_test(nothing_of_the_configured_target_goes_to_another_place),
         cmocka_unit_test(what_cannot_be_read_is_no_target_at_all),
         cmocka_unit_test(
