@@ -112,7 +112,9 @@ void entry_json_write(const struct entry *entry, struct span id,
     }
     write_error(entry, out);
     write_conflict(entry, out);
-    json_member_text(out, "parkedReason", entry->parked_reason);
+    if (entry->status == STATUS_PARKED) {
+        json_member_text(out, "parkedReason", entry->parked_reason);
+    }
     if (context->is_blocked) {
         json_member_bool(out, "blockedByInFlight", true);
     }

@@ -8,6 +8,17 @@ local function session_keys(ses)
   return call('EXISTS', key('outboxq', ws, ses), key('outboxd', ws, ses), key('outboxlock', ws, ses))
 end
 
+-- Nothing that stays waits for what is gone.
+local function fail_waiting(id)
+  local waiting = call('SMEMBERS', key('outboxdep', ws, id))
+  for i = 1, #waiting do
+    local e = load(ws, waiting[i])
+    if e and e.accepted > at then
+      fail_chain(ws, waiting[i], nil)
+    end
+  end
+end
+
 local before = call('EXISTS', KEYS[1], key('outboxwsstat', ws))
 local held = {}
 local answer = walk_sessions(function(ses, id, e)
@@ -15,6 +26,7 @@ local answer = walk_sessions(function(ses, id, e)
   if e and e.accepted > at then
     return 0
   end
+  fail_waiting(id)
   local gone = call('DEL', key('outboxe', ws, id), key('outboxdep', ws, id))
   if e and e.cmid ~= '' then
     local marker = key('outboxdedupe', ws, ses, encode(e.cmid))

@@ -19,7 +19,7 @@ local ended = call('ZRANGE', KEYS[1], 0, limit - 1)
 for i = 1, #ended do
   local what, name = ended[i]:sub(1, 2), ended[i]:sub(3)
   if what == 't:' then
-    gone = gone + call('DEL', key('outboxdone', ws, name))
+    gone = gone + call('DEL', key('outboxdone', ws, name), key('outboxawait', ws, name))
   elseif what == 'd:' then
     gone = gone + marker_gone(name)
   end
