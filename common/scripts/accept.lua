@@ -109,17 +109,22 @@ end
 local sessions = key('outboxws', ws)
 local stands = call('ZSCORE', sessions, ses)
 if not stands and not waits[1] and not gone then
-  -- The session begins and is due: so is its workspace, unless it is paused.
+  -- The session begins and is due: so is its workspace, unless it is paused, or a cleanup holds it back.
   call('ZADD', sessions, now, ses)
   local due = call('ZSCORE', 'outboxdue' .. tag, ws)
   if not due then
     call('ZADD', 'outboxnames' .. tag, 0, ws)
   end
   if not due or due == 'inf' or tonumber(due) > now then
-    if call('HGET', key('outboxconf', ws), 'paused') ~= '1' then
+    local settings = call('HMGET', key('outboxconf', ws), 'paused', 'cleanup')
+    local held_back = tonumber(settings[2] or '0') or 0
+    if settings[1] == '1' then
+      held_back = math.huge
+    end
+    if not (held_back > now) then
       call('ZADD', 'outboxdue' .. tag, now, ws)
     elseif not due then
-      call('ZADD', 'outboxdue' .. tag, '+inf', ws)
+      call('ZADD', 'outboxdue' .. tag, held_back == math.huge and '+inf' or held_back, ws)
     end
   end
 elseif (not stands or stands == 'inf' or tonumber(stands) > now) and call('EXISTS', key('outboxlock', ws, ses)) == 0 then

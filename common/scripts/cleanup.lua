@@ -1,11 +1,21 @@
 #!lua flags=allow-oom
--- Deletes what a workspace's sessions held when the operation began. KEYS[1] the workspace's sessions. The workspace is
--- paused: nothing more is claimed. Deliveries in flight lose entry and lock; what comes of them then changes nothing.
+-- Deletes what a workspace's sessions held when the operation began. KEYS[1] the workspace's sessions. Claims are held back
+-- meanwhile. Deliveries in flight lose entry and lock; what comes of them then changes nothing. An entry that was accepted
+-- since (another cleanup has ended, and this one or its repeat has not) stays, and so does its lock.
 -- Does not count how much was done but how many keys are gone.
 -- include: walk
+-- include: cleaning
+
+if call('HEXISTS', key('outboxconf', ws), 'cleanup') == 1 then
+  hold_back(key('outboxconf', ws))
+end
 
 local function session_keys(ses)
   return call('EXISTS', key('outboxq', ws, ses), key('outboxd', ws, ses), key('outboxlock', ws, ses))
+end
+
+local function is_meant(e)
+  return not e or e.accepted <= at
 end
 
 -- Nothing that stays waits for what is gone.
@@ -13,21 +23,24 @@ local function fail_waiting(id)
   local waiting = call('SMEMBERS', key('outboxdep', ws, id))
   for i = 1, #waiting do
     local e = load(ws, waiting[i])
-    if e and e.accepted > at then
+    if e and not is_meant(e) then
       fail_chain(ws, waiting[i], nil)
     end
   end
 end
 
-local before = call('EXISTS', KEYS[1], key('outboxwsstat', ws))
-local held = {}
-local answer = walk_sessions(function(ses, id, e)
-  held[ses] = held[ses] or session_keys(ses)
-  if e and e.accepted > at then
-    return 0
-  end
+-- Deletes an entry and all that is its own.
+local function drop(ses, id, e)
+  local ekey = key('outboxe', ws, id)
+  local deps = call('HGET', ekey, 'deps') or ''
   fail_waiting(id)
-  local gone = call('DEL', key('outboxe', ws, id), key('outboxdep', ws, id))
+  local gone = call('DEL', ekey, key('outboxdep', ws, id), key('outboxawait', ws, id))
+  for dep in deps:gmatch('%S+') do
+    local back = key('outboxdep', ws, dep)
+    if call('SREM', back, id) == 1 then
+      gone = gone + 1 - call('EXISTS', back)
+    end
+  end
   if e and e.cmid ~= '' then
     local marker = key('outboxdedupe', ws, ses, encode(e.cmid))
     if call('GET', marker) == id then
@@ -40,12 +53,38 @@ local answer = walk_sessions(function(ses, id, e)
   call('ZREM', 'outboxerr' .. tag, ws .. ':' .. id)
   call('LREM', key('outboxq', ws, ses), 1, id)
   call('LREM', key('outboxd', ws, ses), 0, id)
-  return gone, true
+  return gone
+end
+
+-- What stands in staging only, too. True: nothing that stays is in flight there.
+local staged_gone = 0
+local function empty_staging(ses)
+  local ids = call('LRANGE', key('outboxd', ws, ses), 0, -1)
+  local is_empty = true
+  for i = 1, #ids do
+    local e = load(ws, ids[i])
+    if is_meant(e) then
+      staged_gone = staged_gone + drop(ses, ids[i], e)
+    else
+      is_empty = false
+    end
+  end
+  return is_empty
+end
+
+local before = call('EXISTS', KEYS[1], key('outboxwsstat', ws))
+local held = {}
+local answer = walk_sessions(function(ses, id, e)
+  held[ses] = held[ses] or session_keys(ses)
+  if not is_meant(e) then
+    return 0
+  end
+  return drop(ses, id, e), true
 end, function(ses, _, is_complete)
   held[ses] = held[ses] or session_keys(ses)
-  if is_complete then
-    -- The lock is that of an entry that is gone: nothing was claimed since.
-    call('DEL', key('outboxd', ws, ses), key('outboxlock', ws, ses))
+  if is_complete and empty_staging(ses) then
+    -- The lock is that of an entry that is gone.
+    call('DEL', key('outboxlock', ws, ses))
     call('ZREM', 'outboxlive' .. tag, ws .. ':' .. ses)
     local _, due = pick(ws, ses)
     index(ws, ses, due)
@@ -56,5 +95,5 @@ reindex(ws)
 for _, gone in pairs(held) do
   answer[4] = answer[4] + gone
 end
-answer[4] = answer[4] + before - call('EXISTS', KEYS[1], key('outboxwsstat', ws))
+answer[4] = answer[4] + staged_gone + before - call('EXISTS', KEYS[1], key('outboxwsstat', ws))
 return answer

@@ -3,8 +3,13 @@
 -- settings. KEYS[1] the list of what ended. Sessions that began since the cleanup go on, as those of a new workspace.
 -- Answers how many keys are gone, and whether there is more.
 -- include: core
+-- include: cleaning
 local ws, limit = ARGV[3], tonumber(ARGV[4])
 local gone = call('EXISTS', KEYS[1])
+
+if call('HEXISTS', key('outboxconf', ws), 'cleanup') == 1 then
+  hold_back(key('outboxconf', ws))
+end
 
 local function marker_gone(name)
   local marker = key('outboxdedupe', ws, name)
@@ -19,7 +24,7 @@ local ended = call('ZRANGE', KEYS[1], 0, limit - 1)
 for i = 1, #ended do
   local what, name = ended[i]:sub(1, 2), ended[i]:sub(3)
   if what == 't:' then
-    gone = gone + call('DEL', key('outboxdone', ws, name), key('outboxawait', ws, name))
+    gone = gone + call('DEL', key('outboxdone', ws, name), key('outboxdep', ws, name), key('outboxawait', ws, name))
   elseif what == 'd:' then
     gone = gone + marker_gone(name)
   end
@@ -32,8 +37,8 @@ if call('EXISTS', KEYS[1]) == 1 then
   return {gone, 1}
 end
 
--- Settings that the cleanup itself made (it pauses) do not count.
-local is_ours = call('HGET', key('outboxconf', ws), 'cleanup') == 'new'
+-- Settings that hold nothing but what the cleanup itself noted do not count.
+local is_ours = call('HLEN', key('outboxconf', ws)) == call('HEXISTS', key('outboxconf', ws), 'cleanup')
 local keys = call('DEL', key('outboxconf', ws))
 gone = gone + (is_ours and 0 or keys)
 local stat = call('EXISTS', key('outboxwsstat', ws))

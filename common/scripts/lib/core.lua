@@ -110,14 +110,49 @@ local function conf(ws)
   return confs[ws]
 end
 
-local function is_paused(ws)
+local function setting(ws, name)
   local fields = conf(ws)
   for i = 1, #fields, 2 do
-    if fields[i] == 'paused' then
-      return fields[i + 1] == '1'
+    if fields[i] == name then
+      return fields[i + 1]
     end
   end
-  return false
+end
+
+-- Until when nothing of a workspace is claimed: 0, or a cleanup's last word (lib/cleaning.lua), or until somebody resumes it.
+local function paused_until(ws)
+  if setting(ws, 'paused') == '1' then
+    return math.huge
+  end
+  return whole(setting(ws, 'cleanup'))
+end
+
+local function is_paused(ws)
+  return paused_until(ws) > now
+end
+
+-- A workspace without sessions: nothing of it is left but its settings, if it has any. A cleanup that has not ended is
+-- looked at once more when its time is up: what it noted goes then.
+local function reindex_empty(ws)
+  local due = 'outboxdue' .. tag
+  settle_counts(ws) -- before its own counts go
+  call('DEL', key('outboxwsstat', ws))
+  local cleanup = setting(ws, 'cleanup')
+  local left = #conf(ws) / 2
+  if cleanup and whole(cleanup) > now then
+    call('ZADD', due, whole(cleanup), ws)
+  else
+    call('ZREM', due, ws)
+    if cleanup then
+      call('HDEL', key('outboxconf', ws), 'cleanup')
+      left = left - 1
+    end
+  end
+  if left > 0 then
+    call('ZADD', 'outboxnames' .. tag, 0, ws)
+  else
+    call('ZREM', 'outboxnames' .. tag, ws)
+  end
 end
 
 -- The workspace's score follows its earliest session. What is overdue keeps its place in the row.
@@ -125,20 +160,10 @@ local function reindex(ws, go_behind)
   local due = 'outboxdue' .. tag
   local first = call('ZRANGE', key('outboxws', ws), 0, 0, 'WITHSCORES')
   if not first[1] then
-    call('ZREM', due, ws)
-    settle_counts(ws) -- before its own counts go
-    call('DEL', key('outboxwsstat', ws))
-    if conf(ws)[1] then
-      call('ZADD', 'outboxnames' .. tag, 0, ws)
-    else
-      call('ZREM', 'outboxnames' .. tag, ws)
-    end
+    reindex_empty(ws)
     return
   end
-  local at = number(first[2])
-  if is_paused(ws) then
-    at = math.huge
-  end
+  local at = math.max(number(first[2]), paused_until(ws))
   if at <= now and go_behind then
     call('ZADD', due, fine, ws)
     return
