@@ -8,6 +8,7 @@
 #include "api/event_private.h"
 #include "common/base/clock.h"
 #include "common/base/settings.h"
+#include "common/shm/metrics.h"
 
 #define LOOKS_APART_MS 100 /* many that get there one after the other are taken together */
 #define AGAIN_MS       1000
@@ -77,6 +78,7 @@ static void on_looked(enum store_result result, struct delayed_answer *answer, v
 
         watch->due_ms = now + (wait > LOOKS_APART_MS ? wait : LOOKS_APART_MS);
         watch->looked_to_ms = answer->looked_to_ms;
+        metrics_loop_ran(hub->api->metrics, LABEL_LOOP_DELAYED, clock_wall_ms());
         announce(hub, answer);
     }
     arm(watch->all);

@@ -185,6 +185,7 @@ static bool on_round(bool is_behind, void *arg)
     struct event_hub *hub = arg;
 
     hub->is_lost = false;
+    metrics_loop_ran(hub->api->metrics, LABEL_LOOP_EVENTS, clock_wall_ms());
     if (hub->reader_count == 0 || hub->is_draining) {
         hub->state = HUB_IDLE;
         return false;

@@ -91,6 +91,7 @@ static void on_beat_answered(enum store_result result, bool yes, void *arg)
 
     if (result == STORE_OK && yes) {
         beat->worker->beat_acked_boot_ms = beat->sent_boot_ms;
+        metrics_loop_ran(beat->worker->metrics, LABEL_LOOP_BEAT, clock_wall_ms());
     }
     free(beat);
 }

@@ -34,12 +34,12 @@
     ROW(SWEEP_OUTCOME, INDETERMINATE, "indeterminate")
 #define LABEL_ROWS_LOOP(ROW)                                                                       \
     ROW(LOOP, CLAIM, "claim")                                                                      \
-    ROW(LOOP, VERIFY, "verify")                                                                    \
     ROW(LOOP, RECONCILE, "reconcile")                                                              \
     ROW(LOOP, SWEEP, "sweep")                                                                      \
-    ROW(LOOP, DUE, "due")                                                                          \
-    ROW(LOOP, STORE, "store")                                                                      \
+    ROW(LOOP, BEAT, "beat")                                                                        \
     ROW(LOOP, API, "api")                                                                          \
+    ROW(LOOP, EVENTS, "events")                                                                    \
+    ROW(LOOP, DELAYED, "delayed")                                                                  \
     ROW(LOOP, SUPERVISOR, "supervisor")
 #define LABEL_ROWS_RECOVERY_REASON(ROW)                                                            \
     ROW(RECOVERY_REASON, WORKER_DIED, "worker_died")                                               \

@@ -97,7 +97,7 @@ static void series_carry_their_labels(void **state)
     metrics_add_store_request(t->m, 0, LABEL_STORE_RESULT_TIMEOUT, 2);
     metrics_add_http_request(t->m, 0, 429, 9);
     metrics_add_restart(t->m, LABEL_ROLE_WORKER, LABEL_DEATH_REASON_SIGNAL, 1);
-    metrics_loop_ran(t->m, LABEL_LOOP_DUE, 1796083200999);
+    metrics_loop_ran(t->m, LABEL_LOOP_DELAYED, 1796083200999);
     expose(t, &names);
     assert_true(has_line(&t->out, "outbox_accepts_total{result=\"session_full\"} 35"));
     assert_true(has_line(&t->out, "outbox_accepts_total{result=\"accepted\"} 0"));
@@ -113,7 +113,7 @@ static void series_carry_their_labels(void **state)
     assert_true(
         has_line(&t->out, "outbox_process_restarts_total{role=\"worker\",reason=\"signal\"} 1"));
     assert_true(
-        has_line(&t->out, "outbox_loop_last_run_timestamp_seconds{loop=\"due\"} 1796083200"));
+        has_line(&t->out, "outbox_loop_last_run_timestamp_seconds{loop=\"delayed\"} 1796083200"));
     /* Left out until they count: `other`, most statuses of most routes, loops that never ran. */
     assert_null(strstr(t->out.bytes, "kind=\"other\""));
     assert_null(strstr(t->out.bytes, "route=\"/metrics\""));
