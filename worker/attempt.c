@@ -8,6 +8,7 @@
 #include "worker/delivery.h"
 #include "worker/executor.h"
 #include "worker/lookup_step.h"
+#include "worker/transfer.h"
 #include "worker/worker.h"
 
 #define TOO_LATE_MS   100
@@ -24,7 +25,41 @@ static bool lock_outlasts(const struct delivery *delivery, int64_t timeout_ms)
     return clock_boot_ms() + timeout_ms < delivery->lock_boot_ms + delivery->worker->lock_ttl_ms;
 }
 
+/* The store acknowledged this generation's counter, or this very lock, lately. */
+static bool is_heard_of(const struct delivery *delivery)
+{
+    const int64_t beat_ms = delivery->worker->beat_acked_boot_ms;
+    const int64_t heard_ms = beat_ms > delivery->owned_boot_ms ? beat_ms : delivery->owned_boot_ms;
+
+    return heard_ms > 0 && clock_boot_ms() - heard_ms < BEAT_FRESH_MS;
+}
+
 /* ---- the request ---- */
+
+bool attempt_may_start(void *arg)
+{
+    const struct delivery *delivery = arg;
+    /* The request's time limit runs since then, on a clock that stands still while the machine
+     * sleeps. */
+    const int64_t spent_ms = clock_mono_ms() - delivery->send_mono_ms;
+
+    return is_heard_of(delivery) && lock_outlasts(delivery, delivery->kind->timeout_ms - spent_ms);
+}
+
+bool attempt_was_too_late(struct delivery *delivery, const struct transfer_result *result)
+{
+    struct verdict *verdict = &delivery->verdict;
+
+    if (!result->is_too_late) {
+        return false;
+    }
+    *verdict = (struct verdict){
+        .outcome = OUTCOME_TRANSIENT, .via = VIA_ANSWER, .is_unsent = true, .retry_after_ms = -1};
+    snprintf(verdict->code, sizeof(verdict->code), "not_reached");
+    snprintf(verdict->message, sizeof(verdict->message), "%.200s", result->failure);
+    record_outcome(delivery);
+    return true;
+}
 
 void attempt_started(void *arg)
 {
@@ -52,6 +87,7 @@ void attempt_answered(struct delivery *delivery)
 static void send_now(struct delivery *delivery)
 {
     delivery->step = STEP_REQUESTING;
+    delivery->send_mono_ms = clock_mono_ms();
     delivery->executor->send(delivery);
 }
 
@@ -72,6 +108,7 @@ static void on_owner(enum store_result result, bool yes, void *arg)
         delivery_end(delivery);
         return;
     }
+    delivery->owned_boot_ms = delivery->owner_asked_boot_ms;
     if (!lock_outlasts(delivery, delivery->kind->timeout_ms)) {
         record_release(delivery, TOO_LATE_MS); /* a delay, so that a tight lock_ttl spins nothing */
         return;
@@ -84,6 +121,7 @@ static void check_owner(uv_timer_t *timer)
     struct delivery *delivery = timer->data;
     const struct claim_ref ref = delivery_ref(delivery);
 
+    delivery->owner_asked_boot_ms = clock_boot_ms();
     store_owns(delivery->worker->store, &ref, on_owner, delivery);
 }
 
@@ -92,11 +130,7 @@ static void check_owner(uv_timer_t *timer)
  * first. */
 void attempt_request(struct delivery *delivery)
 {
-    const struct worker *worker = delivery->worker;
-    const bool is_heard_of = worker->beat_acked_boot_ms > 0 &&
-                             clock_boot_ms() - worker->beat_acked_boot_ms < BEAT_FRESH_MS;
-
-    if (is_heard_of && lock_outlasts(delivery, delivery->kind->timeout_ms)) {
+    if (is_heard_of(delivery) && lock_outlasts(delivery, delivery->kind->timeout_ms)) {
         send_now(delivery);
         return;
     }

@@ -14,6 +14,7 @@
 
 struct worker;
 struct executor;
+struct transfer_result;
 
 /* What an attempt or look-up came to, on its way to the store. */
 struct verdict {
@@ -61,12 +62,15 @@ struct delivery {
     int64_t
         asked_boot_ms; /* when the last outcome was sent: the next entry's lock counts from there */
     int64_t claim_store_ms, claim_mono_ms; /* the store's clock at the claim, and ours */
-    int64_t request_mono_ns;               /* start of the request; 0: none yet */
-    int shown;                             /* index in the shared lock table, or negative */
-    bool is_guarded;                       /* the guard has been asked about this outcome */
-    struct lookup_subject subject;         /* of the look-up that runs */
-    struct http_request_text text;         /* of the request that runs */
-    void *work;                            /* the executor's own, freed with the attempt */
+    int64_t send_mono_ms;                  /* when the executor began to send */
+    int64_t owner_asked_boot_ms; /* when the store was last asked whether the lock is ours … */
+    int64_t owned_boot_ms;   /* … and when it was for the last time that it said yes; 0: never */
+    int64_t request_mono_ns; /* start of the request; 0: none yet */
+    int shown;               /* index in the shared lock table, or negative */
+    bool is_guarded;         /* the guard has been asked about this outcome */
+    struct lookup_subject subject; /* of the look-up that runs */
+    struct http_request_text text; /* of the request that runs */
+    void *work;                    /* the executor's own, freed with the attempt */
     struct verdict verdict;
     int64_t release_delay_ms;
     int64_t repeat_ms;
@@ -92,8 +96,13 @@ void delivery_end(struct delivery *delivery);
 void attempt_request(struct delivery *delivery); /* guards, builds and sends the request */
 void attempt_look_up(struct delivery *delivery);
 void attempt_begin_send(struct delivery *delivery); /* store_begin_send, then the request */
-/* For executors: the request is about to be written (fits transfer_start), and its answer came:
- * what the metrics show. */
+/* For executors: the guards once more, for the moment in which the connection is there: a machine
+ * may have slept meanwhile (fits transfer_request.may_start). */
+bool attempt_may_start(void *delivery);
+/* What follows if they said no: no attempt was made. True: recorded. */
+bool attempt_was_too_late(struct delivery *delivery, const struct transfer_result *result);
+/* The request is about to be written (fits transfer_start), and its answer came: what the metrics
+ * show. */
 void attempt_started(void *delivery);
 void attempt_answered(struct delivery *delivery);
 

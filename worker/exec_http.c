@@ -82,6 +82,9 @@ static void on_answer(const struct transfer_result *result, void *arg)
         record_failed(delivery, CODE_EXECUTOR_ERROR, result->failure);
         return;
     }
+    if (attempt_was_too_late(delivery, result)) {
+        return;
+    }
     problem_body_read(result->content_type, result->body, &problem);
     const struct answer answer = {
         .is_started = result->is_started,
@@ -124,6 +127,7 @@ static void send_request(struct delivery *delivery)
                                  delivery->sends, &delivery->text, &request);
 
     if (err == 0) {
+        request.may_start = attempt_may_start;
         err = transfer_start(worker->transfers, &request, attempt_started, on_answer, delivery);
     }
     if (err < 0) {

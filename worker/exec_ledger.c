@@ -201,6 +201,9 @@ static void on_delivered(const struct transfer_result *result, void *arg)
         record_failed(delivery, CODE_EXECUTOR_ERROR, result->failure);
         return;
     }
+    if (attempt_was_too_late(delivery, result)) {
+        return;
+    }
     if (result->status == 0) {
         record(delivery, result->is_started ? OUTCOME_AMBIGUOUS : OUTCOME_TRANSIENT, VIA_ANSWER,
                result->is_started ? "no_answer" : "not_reached", result->failure);
@@ -225,6 +228,7 @@ static void deliver(struct delivery *delivery)
                                      delivery->kind->timeout_ms, &delivery->text, &request);
 
     if (err == 0) {
+        request.may_start = attempt_may_start;
         err = transfer_start(delivery->worker->transfers, &request, attempt_started, on_delivered,
                              delivery);
     }

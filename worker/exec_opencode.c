@@ -122,6 +122,9 @@ static void on_answer(const struct transfer_result *answer, void *arg)
         record_failed(delivery, CODE_EXECUTOR_ERROR, answer->failure);
         return;
     }
+    if (attempt_was_too_late(delivery, answer)) {
+        return;
+    }
     judge(delivery, answer);
     attempt_answered(delivery);
     record_outcome(delivery);
@@ -143,6 +146,7 @@ static void post(struct delivery *delivery, bool with_ids)
             opencode_get(&delivery->target, text->url.bytes, left_ms(attempt, INT64_MAX));
 
         request.method = "POST";
+        request.may_start = attempt_may_start;
         request.body = (struct span){text->body.bytes, text->body.len};
         err = http_request_add_headers(delivery->entry, delivery->sends, "application/json", text,
                                        &request);

@@ -32,8 +32,9 @@ struct transfer {
     struct buf body;
     size_t header_bytes;
     uint32_t requests; /* how often libcurl was about to write one */
-    bool is_refused_address, is_body_limit;
+    bool is_refused_address, is_too_late, is_body_limit;
     char failure[CURL_ERROR_SIZE];
+    bool (*may_start)(void *arg);
     void (*started)(void *arg);
     transfer_done_cb *done;
     void *arg;
@@ -51,6 +52,10 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
     (void)local_port;
     if (transfer->requests == 0 && !address_rules_permit(transfer->owner->rules, remote_ip)) {
         transfer->is_refused_address = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if (transfer->requests == 0 && transfer->may_start && !transfer->may_start(transfer->arg)) {
+        transfer->is_too_late = true;
         return CURL_PREREQFUNC_ABORT;
     }
     if (transfer->requests++ > 0) {
@@ -114,6 +119,9 @@ static const char *failure_text(const struct transfer *transfer, CURLcode code)
     if (transfer->is_refused_address) {
         return "the target's address is not permitted (settings targets.allow, targets.deny)";
     }
+    if (transfer->is_too_late) {
+        return "the connection took so long that the request was not started";
+    }
     if (transfer->is_body_limit) {
         return "the answer is longer than max_response_bytes";
     }
@@ -140,6 +148,7 @@ static void on_done(CURL *easy, CURLcode code, void *arg)
         .is_complete = code == CURLE_OK,
         .is_too_long = transfer->is_body_limit,
         .is_refused_address = transfer->is_refused_address,
+        .is_too_late = transfer->is_too_late,
         .body = {transfer->body.bytes ? transfer->body.bytes : "", transfer->body.len},
         .content_type = content_type,
         .retry_after = header(easy, "Retry-After"),
@@ -251,6 +260,7 @@ int transfer_start(struct transfers *transfers, const struct transfer_request *r
     if (!transfer) {
         return -ENOMEM;
     }
+    transfer->may_start = request->may_start;
     transfer->started = started;
     transfer->done = done;
     transfer->arg = arg;

@@ -24,6 +24,9 @@ struct transfer_request {
     const char *username,
         *password;      /* basic authentication if username is not NULL; must live until done */
     int64_t timeout_ms; /* for the whole */
+    /* Asked when the connection is there and the request is about to be written, with
+     * transfer_start's `arg`: may it still start? NULL: it may. */
+    bool (*may_start)(void *arg);
     size_t max_response_bytes; /* 0: as the limits say */
 };
 
@@ -33,6 +36,7 @@ struct transfer_result {
     bool is_complete;        /* its body ended as announced */
     bool is_too_long;        /* its body was longer than the limit, and is cut */
     bool is_refused_address; /* the address rules forbade it */
+    bool is_too_late;        /* may_start said no */
     struct span body;        /* at most the limit; alive during the callback */
     /* NULL if absent; alive during the callback. next_cursor: X-Next-Cursor */
     const char *content_type, *retry_after, *etag, *next_cursor;
