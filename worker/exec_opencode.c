@@ -17,12 +17,12 @@
 #include "worker/worker.h"
 
 #define PROBE_TIMEOUT_MS 5000
-#define EMPTY_TRANSCRIPT "-" /* as a baseline: there was no message */
 
 /* One attempt; delivery->work. */
 struct attempt {
     struct opencode_ids ids;
     int64_t deadline_mono_ms;
+    bool takes_ids; /* the agent does */
     char newest[OPENCODE_BASELINE_MAX + 1];
 };
 
@@ -177,7 +177,7 @@ static void on_noted(enum store_result result, bool yes, void *arg)
         record_release(delivery, 0); /* the lock is lost, or another one has to go first */
         return;
     }
-    post(delivery, false);
+    post(delivery, ((const struct attempt *)delivery->work)->takes_ids);
 }
 
 static void note_baseline(uv_timer_t *timer)
@@ -187,8 +187,8 @@ static void note_baseline(uv_timer_t *timer)
     const struct claim_ref ref = delivery_ref(delivery);
 
     store_note_baseline(delivery->worker->store, &ref,
-                        span_of(attempt->newest[0] ? attempt->newest : EMPTY_TRANSCRIPT), on_noted,
-                        delivery);
+                        span_of(attempt->newest[0] ? attempt->newest : OPENCODE_EMPTY_TRANSCRIPT),
+                        on_noted, delivery);
 }
 
 static void on_newest(const struct transfer_result *answer, void *arg)
@@ -237,13 +237,15 @@ static void on_probed(const struct transfer_result *answer, void *arg)
         return;
     }
     const struct opencode_version version = opencode_read_version(answer->body);
+    const struct entry *entry = delivery->entry;
+    struct attempt *attempt = delivery->work;
 
-    if (opencode_takes_ids(version.text)) {
-        post(delivery, true);
-    } else if (delivery->entry->baseline.len > 0) {
-        post(delivery, false);
-    } else {
+    attempt->takes_ids = opencode_takes_ids(version.text);
+    /* One whose search has an end is sent behind that: it needs a new beginning. */
+    if (entry->until.len > 0 || (!attempt->takes_ids && entry->baseline.len == 0)) {
         ask_newest(delivery);
+    } else {
+        post(delivery, attempt->takes_ids);
     }
 }
 

@@ -83,7 +83,23 @@ static double created_ms(const json_t *message)
     return json_number_value(json_object_get(json_object_get(info, "time"), "created"));
 }
 
-struct opencode_page opencode_read_page(struct span body, const struct opencode_search *search)
+static bool is_named(const json_t *message, struct span id)
+{
+    return id.len > 0 && span_equal(span_of(info_text(message, "id")), id);
+}
+
+/* Whether the message may be the one that is looked for, as far as its place goes. A fitting one
+ * that is newer than `until` is not; but if `until` is gone from the transcript, nobody knows. */
+static bool is_in_reach(struct opencode_search *search)
+{
+    if (search->until.len == 0 || search->has_met_until) {
+        return true;
+    }
+    search->has_passed_one = !span_equal(search->until, span_of(OPENCODE_EMPTY_TRANSCRIPT));
+    return false;
+}
+
+struct opencode_page opencode_read_page(struct span body, struct opencode_search *search)
 {
     struct opencode_page page = {0};
     json_t *root = load(body);
@@ -97,12 +113,14 @@ struct opencode_page opencode_read_page(struct span body, const struct opencode_
             page.is_readable = false; /* no message of an agent: nothing is proven */
             break;
         }
-        if (created_ms(message) < (double)search->not_before_ms ||
-            (search->baseline.len > 0 &&
-             span_equal(span_of(info_text(message, "id")), search->baseline))) {
+        search->has_met_until = search->has_met_until || is_named(message, search->until);
+        if (is_named(message, search->baseline) ||
+            (created_ms(message) < (double)search->not_before_ms &&
+             (search->has_met_until || !search->has_passed_one))) {
             page.is_past_start = true;
-        } else if (strcmp(info_text(message, "role"), "user") == 0 &&
-                   has_text(message, search->text)) {
+        } else if (created_ms(message) >= (double)search->not_before_ms &&
+                   strcmp(info_text(message, "role"), "user") == 0 &&
+                   has_text(message, search->text) && is_in_reach(search)) {
             page.is_found = true;
         }
     }

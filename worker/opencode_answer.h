@@ -30,12 +30,19 @@ enum opencode_message {
 /* An answer of GET …/message/{id}. */
 enum opencode_message opencode_read_message(int status, struct span body, const char *id);
 
+/* As the name of a message: there was none. */
+#define OPENCODE_EMPTY_TRANSCRIPT "-"
+
 /* What is looked for in a transcript: a user message with exactly this text, created at or after
- * `not_before_ms` (server's clock), and after the message `baseline` if that is known. */
+ * `not_before_ms` (server's clock), after the message `baseline` if that is known, and not after
+ * the message `until`. The rest is noted from page to page, the newest one first. */
 struct opencode_search {
     struct span text;
     int64_t not_before_ms;
     struct span baseline; /* empty: none */
+    struct span until;    /* empty: up to now */
+    bool has_met_until;
+    bool has_passed_one; /* a fitting message before `until` was met: whose it is shows only then */
 };
 /* One page, oldest message first. */
 struct opencode_page {
@@ -44,7 +51,7 @@ struct opencode_page {
     bool is_past_start; /* it reaches back to before the window, or to the baseline */
     size_t count;       /* of messages */
 };
-struct opencode_page opencode_read_page(struct span body, const struct opencode_search *search);
+struct opencode_page opencode_read_page(struct span body, struct opencode_search *search);
 
 /* The ID of the newest message of a page; empty if there is none. 0, or -EBADMSG. */
 int opencode_read_newest(struct span body, char ret_id[OPENCODE_BASELINE_MAX + 1]);

@@ -154,6 +154,11 @@ static struct lookup_result scan_result(struct lookup *lookup, const struct open
     /* A full page without a cursor may come from a version that knows no pages: no end is proven.
      */
     if (page->is_past_start || (!has_cursor && page->count < lookup->page_limit)) {
+        if (lookup->search.has_passed_one && !lookup->search.has_met_until) {
+            return lookup_result_make(LOOKUP_INCONCLUSIVE,
+                                      "the transcript has such a message, and not the one any more "
+                                      "that tells whose it is");
+        }
         return lookup_result_make(LOOKUP_ABSENT,
                                   "the transcript proves that the agent has not got it");
     }
@@ -226,7 +231,8 @@ int opencode_look_up(struct worker *worker, const struct lookup_subject *subject
         .deadline_mono_ms = clock_mono_ms() + worker->settings->verify_timeout,
         .search = {.text = entry->body.text,
                    .not_before_ms = window_start_ms(subject) - SKEW_MS,
-                   .baseline = entry->baseline},
+                   .baseline = entry->baseline,
+                   .until = entry->until},
         .page_limit = PAGE_MESSAGES,
     };
     buf_init(&lookup->url, URL_MAX);

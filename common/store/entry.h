@@ -64,8 +64,9 @@ struct entry {
     struct span root, part; /* a follow-up: the entry that it follows; `edit` or `remove` */
     struct span if_match;   /* the revision that it replaces, JSON */
     int64_t rank_ms; /* its place among all of the workspace, if not its acceptance's; else 0 */
-    struct span baseline; /* agents that take no message ID: the last message before its first
-                             request */
+    /* Agents that take no message ID: the last message before its first request, and the last one
+     * that may be its own (empty: no later entry has been sent since it failed). */
+    struct span baseline, until;
 };
 
 /* A copy in one allocation that outlives the reply; NULL when out of memory. Free with free(). */

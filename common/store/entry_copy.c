@@ -22,6 +22,7 @@ static const size_t offsets[] = {
     offsetof(struct entry, conflict_current),
     offsetof(struct entry, parked_reason),
     offsetof(struct entry, baseline),
+    offsetof(struct entry, until),
     offsetof(struct entry, deps),
     offsetof(struct entry, fills),
     offsetof(struct entry, root),

@@ -94,6 +94,7 @@ static const struct field fields_of_entry[] = {
     {"sends", offsetof(struct entry, sends), FIELD_COUNT},
     {"attemptBase", offsetof(struct entry, attempt_base), FIELD_COUNT},
     {"baseline", offsetof(struct entry, baseline), FIELD_SPAN},
+    {"until", offsetof(struct entry, until), FIELD_SPAN},
     {"deps", offsetof(struct entry, deps), FIELD_SPAN},
     {"fills", offsetof(struct entry, fills), FIELD_SPAN},
     {"retry", offsetof(struct entry, retry), FIELD_SPAN},

@@ -82,6 +82,11 @@ class Agent(Target):
                                                'time': {'created': at_ms}}, 'parts': parts})
         return message_id
 
+    def forget(self, session, message_id):
+        """A message is taken out of the transcript."""
+        with self._transcripts:
+            self._sessions[session] = [m for m in self._sessions[session] if m['info']['id'] != message_id]
+
     def fill(self, session, count, text='filler', from_ms=None, every_ms=1, role='user'):
         """`count` messages one after the other, the first at from_ms (default: now)."""
         from_ms = self.now_ms() if from_ms is None else from_ms

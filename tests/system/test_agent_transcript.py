@@ -134,6 +134,60 @@ class FoundOrNot(TranscriptTest):
             self.assertSentOnce(self.the_daemon, entry, self.workspace, timeout=60)
         self.assertEqual(len(self.ours('same')), 2)
 
+    def unverifiable(self, store, text='same'):
+        """A prompt whose outcome nobody could tell: `error`, passed over by those behind it."""
+        self.lose(store=store)
+        self.agent.script(method='GET', path=f'/session/{self.session}/message?limit=500', status=500, times=1)
+        entry = self.prompt(text)
+        self.assertError(self.the_daemon, entry, 'unverifiable', self.workspace)
+        return entry
+
+    def sweep(self):
+        answer = self.the_daemon.call('POST', f'/v1/workspaces/{self.workspace}/sweep', {'what': 'unverifiable'})
+        self.assertEqual(answer.status, 200, answer)
+
+    def test_one_that_was_passed_over_does_not_take_a_later_one_of_the_same_text_for_itself(self):
+        for has_others in (False, True):
+            for store, posts in ((False, 3), (True, 2)):
+                with self.subTest(stored=store, has_others=has_others):
+                    self.start(own=True, settings={'max_verify_attempts': 1})
+                    if has_others:
+                        self.agent.add(self.session, 'before', at_ms=self.agent.now_ms() - 600_000)
+                    first = self.unverifiable(store)
+                    second = self.prompt('same')
+                    self.assertSentOnce(self.the_daemon, second, self.workspace)
+                    self.sweep()
+                    self.assertSentOnce(self.the_daemon, first, self.workspace, timeout=60)
+                    self.assertEqual((len(self.posts()), len(self.ours('same'))), (posts, 2))
+
+    def test_what_is_sent_again_after_that_is_looked_for_behind_the_others(self):
+        """Its second request is lost, too: what a later one has said is not its own, what it has said itself is."""
+        for store, posts in ((False, 4), (True, 3)):
+            with self.subTest(stored=store):
+                self.start(own=True, settings={'max_verify_attempts': 2})
+                self.agent.script(method='GET', path=f'/session/{self.session}/message?limit=500', status=500, times=2)
+                self.lose(store=False)
+                first = self.prompt('same')
+                self.assertError(self.the_daemon, first, 'unverifiable', self.workspace)
+                self.assertSentOnce(self.the_daemon, self.prompt('same'), self.workspace)
+                self.lose(store=store)
+                self.sweep()
+                self.assertSentOnce(self.the_daemon, first, self.workspace, timeout=60)
+                self.assertEqual((len(self.posts()), len(self.ours('same'))), (posts, 2))
+
+    def test_nothing_is_proven_once_the_message_that_parts_them_is_gone(self):
+        self.start(own=True, settings={'max_verify_attempts': 1})
+        first = self.unverifiable(False)
+        parting = self.agent.add(self.session, 'in between')
+        self.assertSentOnce(self.the_daemon, self.prompt('same'), self.workspace)
+        self.agent.forget(self.session, parting)
+        before = len(self.posts())
+        self.sweep()
+        wait_until(lambda: any(event['type'] == 'rearmed' for event in self.events(self.the_daemon, first, self.workspace)), 10,
+                   'the sweep')
+        self.assertError(self.the_daemon, first, 'unverifiable', self.workspace)
+        self.assertEqual((len(self.posts()), len(self.ours('same'))), (before, 1))
+
     def test_a_worker_that_dies_mid_turn_leaves_one_message(self):
         """The send window's start is in the store."""
         for store, posts in ((True, 1), (False, 2)):

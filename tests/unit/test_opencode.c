@@ -128,7 +128,7 @@ static void a_message_is_there_only_if_the_server_shows_this_very_one(void **sta
 
 static void a_transcript_proves_presence_by_the_exact_text_of_a_user_within_the_window(void **state)
 {
-    const struct opencode_search search = {.text = span_of("hello"), .not_before_ms = 1000};
+    struct opencode_search search = {.text = span_of("hello"), .not_before_ms = 1000};
     static const struct {
         const char *page;
         bool is_readable, is_found, is_past_start;
@@ -160,7 +160,7 @@ static void a_transcript_proves_presence_by_the_exact_text_of_a_user_within_the_
 
 static void an_equal_text_from_before_the_baseline_is_somebody_elses(void **state)
 {
-    const struct opencode_search search = {
+    struct opencode_search search = {
         .text = span_of("yes"), .not_before_ms = 1000, .baseline = span_of("b")};
     const struct opencode_page page = opencode_read_page(
         span_of("[" MESSAGE("a", "user", 2000, "yes") "," MESSAGE("b", "user", 2001, "yes") "]"),
@@ -177,6 +177,58 @@ static void an_equal_text_from_before_the_baseline_is_somebody_elses(void **stat
     assert_string_equal(newest, "");
     assert_int_equal(opencode_read_newest(span_of("{}"), newest), -EBADMSG);
     assert_int_equal(opencode_read_newest(span_of("[{}]"), newest), -EBADMSG);
+}
+
+/* `older` and `newer`: two pages, as a scan reads them. */
+static void what_is_newer_than_the_last_that_may_be_its_own_is_somebody_elses(void **state)
+{
+    static const struct {
+        const char *until, *newer, *older;
+        bool is_found, is_past_start, has_met, has_passed;
+    } rows[] = {
+        /* Only the other one's. */
+        {"b", "[" MESSAGE("c", "user", 3000, "yes") "]",
+         "[" MESSAGE("a", "user", 10, "x") "," MESSAGE("b", "user", 2000, "x") "]", false, true,
+         true, true},
+        /* Its own is the last that may be. */
+        {"b", "[" MESSAGE("c", "user", 3000, "yes") "]", "[" MESSAGE("b", "user", 2000, "yes") "]",
+         true, false, true, true},
+        /* Its own is older than that. */
+        {"b", "[]",
+         "[" MESSAGE("a", "user", 2000, "yes") "," MESSAGE("b", "user", 2000, "x") "," MESSAGE(
+             "c", "user", 3000, "yes") "]",
+         true, false, true, true},
+        /* The last that may be is older than the window: nothing in it can be. */
+        {"b", "[" MESSAGE("c", "user", 3000, "yes") "]",
+         "[" MESSAGE("b", "user", 900, "x") "," MESSAGE("b2", "user", 950, "x") "]", false, true,
+         true, true},
+        /* It is gone, and one that fits is there: the scan goes on to the baseline, and says so. */
+        {"b", "[" MESSAGE("c", "user", 3000, "yes") "]",
+         "[" MESSAGE("0", "user", 10, "x") "," MESSAGE("a", "user", 900, "yes") "]", false, true,
+         false, true},
+        /* It is gone, and none fits. */
+        {"b", "[" MESSAGE("c", "user", 3000, "no") "]", "[" MESSAGE("a", "user", 900, "yes") "]",
+         false, true, false, false},
+        /* There was none. */
+        {"-", "[" MESSAGE("c", "user", 3000, "yes") "]", "[" MESSAGE("b", "user", 2000, "yes") "]",
+         false, false, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct opencode_search search = {.text = span_of("yes"),
+                                         .not_before_ms = 1000,
+                                         .baseline = span_of("0"),
+                                         .until = span_of(rows[i].until)};
+
+        assert_false(opencode_read_page(span_of(rows[i].newer), &search).is_found);
+        const struct opencode_page page = opencode_read_page(span_of(rows[i].older), &search);
+
+        assert_int_equal(page.is_found, rows[i].is_found);
+        assert_int_equal(page.is_past_start, rows[i].is_past_start);
+        assert_int_equal(search.has_met_until, rows[i].has_met);
+        assert_int_equal(search.has_passed_one, rows[i].has_passed);
+    }
 }
 
 static void a_prompt_is_text_and_model_as_they_were_accepted(void **state)
@@ -244,6 +296,7 @@ int main(void)
         cmocka_unit_test(
             a_transcript_proves_presence_by_the_exact_text_of_a_user_within_the_window),
         cmocka_unit_test(an_equal_text_from_before_the_baseline_is_somebody_elses),
+        cmocka_unit_test(what_is_newer_than_the_last_that_may_be_its_own_is_somebody_elses),
         cmocka_unit_test(a_prompt_is_text_and_model_as_they_were_accepted),
         cmocka_unit_test(urls_stand_below_the_target_whatever_a_session_is_called),
         cmocka_unit_test(a_password_alone_is_the_servers_own_users),
