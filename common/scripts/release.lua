@@ -3,8 +3,12 @@
 -- A claim that has gone on since (another entry, another send) is not given back: it may be on its way.
 -- include: core
 -- include: lock
+-- include: waiting
 local ws, ses, id, token, sends, delay = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 
+if id ~= '' and call('EXISTS', key('outboxe', ws, id)) == 0 then
+  late_answer(ws, id, '') -- an echo was faster, and its dependents wait for an answer that will not come
+end
 if call('GET', key('outboxlock', ws, ses)) ~= token then
   return 0
 end

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Re-arms what park has parked, due now: back to pending, or to verifying where an outcome is unknown (contract §3).
 -- KEYS[1] the workspace's sessions. What is still in flight goes back to exactly what it was: its outcome then counts.
+-- What waits for the answer of a request whose entry was echoed goes on waiting for it (lib/waiting.lua).
 -- include: walk
 -- include: parked
 
@@ -23,7 +24,7 @@ return walk_sessions(function(ses, id, e)
   end
   local ekey = key('outboxe', ws, id)
   local to = status_again(ses, id, e)
-  call('HSET', ekey, 'status', to, 'nextAttemptAt', 0, 'operation', ARGV[4])
+  call('HSET', ekey, 'status', to, 'nextAttemptAt', call('HGET', ekey, 'awaits') or 0, 'operation', ARGV[4])
   if to == 'verifying' then
     call('HSET', ekey, 'verifyAttempts', 0)
   end

@@ -91,17 +91,10 @@ static bool is_idempotent(const struct row *row)
                      : flags.len > 0 && memchr(flags.ptr, ENTRY_FLAG_IDEMPOTENT, flags.len);
 }
 
-/* The stamp's seventh field (lib/related.lua). */
+/* The stamp's first field (lib/related.lua). */
 static bool is_staged(struct span stamp)
 {
-    size_t bars = 0;
-
-    for (size_t i = 0; i < stamp.len; i++) {
-        if (stamp.ptr[i] == '|' && ++bars == 6) {
-            return i + 1 < stamp.len && stamp.ptr[i + 1] == '1';
-        }
-    }
-    return false;
+    return stamp.len > 0 && stamp.ptr[0] == '1';
 }
 
 static int read_deps(struct planning *planning, struct row *row, struct resolver_entry *ret)

@@ -166,9 +166,10 @@ void store_begin_send(struct store *store, const struct claim_ref *ref, store_be
                       void *arg);
 
 typedef void store_flag_cb(enum store_result result, bool yes, void *arg);
-/* Before the first request to an agent that takes no message ID: notes the newest message that is
- * there, once (a later call keeps the first), and makes the entry strict, so that nothing alike
- * overtakes it. yes: the claim is still ours, and it is noted; else it is to be given back. */
+/* Before a request to an agent that takes no message ID: notes the newest message that is there
+ * (the first of its requests counts, until a later entry has been sent), and makes the entry
+ * strict, so that nothing alike overtakes it. yes: the claim is still ours, and it is noted; else
+ * it is to be given back. */
 void store_note_baseline(struct store *store, const struct claim_ref *ref, struct span message_id,
                          store_flag_cb *cb, void *arg);
 /* Gives a claim back unsent (lowers `sends` again if it was raised); due now, or after delay_ms. */

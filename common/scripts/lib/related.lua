@@ -7,7 +7,6 @@ local function stamp(ws, id)
   if not v[1] and not v[7] then
     return ''
   end
-  return table.concat({v[1] or '', v[2] or '0', v[3] or '', v[4] or '0', #(v[5] or ''), v[6] or '',
-                       call('LPOS', key('outboxd', ws, encode(v[7] or '')), id) and 1 or 0,
-                       call('SCARD', key('outboxdep', ws, id))}, '|')
+  return table.concat({call('LPOS', key('outboxd', ws, encode(v[7] or '')), id) and 1 or 0, v[1] or '', v[2] or '0',
+                       v[3] or '', v[4] or '0', #(v[5] or ''), v[6] or '', call('SCARD', key('outboxdep', ws, id))}, '|')
 end

@@ -5,7 +5,7 @@ local function trace(ws, id)
     if call('EXISTS', key('outboxe', ws, id)) == 1 then
       return 'there', id
     end
-    local ok, t = pcall(cjson.decode, call('GET', key('outboxdone', ws, id)) or '')
+    local ok, t = pcall(cjson.decode, redis.pcall('GET', key('outboxdone', ws, id)) or '') -- no text: no tombstone
     if not ok or type(t) ~= 'table' then
       return 'gone', id
     end

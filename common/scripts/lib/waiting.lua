@@ -24,7 +24,7 @@ local function release_dependents(ws, id, result, await)
       write_deps(ekey, left)
       give_result(ekey, result)
       if await and has_null(ekey) then
-        call('HSET', ekey, 'nextAttemptAt', now + await)
+        call('HSET', ekey, 'nextAttemptAt', now + await, 'awaits', now + await)
         call('SADD', key('outboxawait', ws, id), waiting[i])
         call('PEXPIRE', key('outboxawait', ws, id), await)
       end
@@ -44,10 +44,13 @@ local function late_answer(ws, id, result)
   for i = 1, #waiting do
     local ekey = key('outboxe', ws, waiting[i])
     local e = load(ws, waiting[i])
-    if e and e.status == 'pending' and e.sends == 0 then
+    if e and e.sends == 0 then
       give_result(ekey, result)
-      call('HSET', ekey, 'nextAttemptAt', 0)
-      rearm(ws, encode(e.session))
+      call('HDEL', ekey, 'awaits')
+      if e.status == 'pending' then
+        call('HSET', ekey, 'nextAttemptAt', 0)
+        rearm(ws, encode(e.session))
+      end
     end
   end
   if waiting[1] then
