@@ -1,9 +1,11 @@
 """Operations on whole workspaces: park, unpark, pause, resume, sweeps, cleanup, targets, lists. Contract §3, §7."""
+import contextlib
+import http.client
 import threading
 import time
 
 import harness
-from harness import SystemTest, encode, in_parallel, key, partition, wait_until
+from harness import Client, SystemTest, encode, in_parallel, key, partition, wait_until
 
 
 class Workspaces(SystemTest):
@@ -300,6 +302,64 @@ class CleaningUp(Workspaces):
         self.assertEqual(daemon.call('DELETE', '/v1/workspaces/w').status, 200)
         wait_until(lambda: daemon.metric('outbox_locks_held') == 0, 10, 'the end of the deliveries')
         self.assertEqual(self.keys_of(), [])
+
+
+class CutShort(Workspaces):
+    """The API is killed while it works its way through a workspace: the repeated call finds what is left to do."""
+    ENTRIES = 3000
+    SESSIONS = 3
+
+    def fill(self):
+        daemon, _ = self.start(session_cap=self.ENTRIES)
+        self.op('pause')
+
+        def client(session):
+            for _ in range(self.ENTRIES // self.SESSIONS):
+                daemon.accept_ok(f's{session}', kind='note', payload={})
+        in_parallel([lambda n=n: client(n) for n in range(self.SESSIONS)])
+        self.valkey = daemon.valkey()
+        self.addCleanup(self.valkey.close)
+        self.assertEqual(self.count('pending'), self.ENTRIES)
+        return daemon
+
+    def count(self, status):
+        return int(self.valkey('HGET', key('wsstat', 'w'), status) or 0)
+
+    def cut(self, method, path, body, done):
+        """Makes the call; as soon as so much is done the API is killed. Then the call is made once more, in peace."""
+        daemon = self.the_daemon
+        for at in (1, 900, 1800):
+            def call():
+                with contextlib.suppress(OSError, AssertionError, http.client.HTTPException):
+                    Client(daemon.port).call(method, path, body)
+            thread = threading.Thread(target=call)
+            thread.start()
+            while done() < at and thread.is_alive():
+                pass
+            daemon.kill('api')
+            thread.join()
+            wait_until(self.is_there, 30, 'the API again')
+        answer = daemon.call(method, path, body)
+        self.assertEqual(answer.status, 200, answer)
+
+    def is_there(self):
+        try:
+            return self.the_daemon.get('/readyz').status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def test_park_and_unpark(self):
+        self.fill()
+        self.cut('POST', '/v1/workspaces/w/park', {'reason': 'because'}, lambda: self.count('parked'))
+        self.assertEqual((self.count('pending'), self.count('parked')), (0, self.ENTRIES))
+        self.cut('POST', '/v1/workspaces/w/unpark', None, lambda: self.count('pending'))
+        self.assertEqual((self.count('pending'), self.count('parked')), (self.ENTRIES, 0))
+
+    def test_cleanup(self):
+        daemon = self.fill()
+        self.cut('DELETE', '/v1/workspaces/w', None, lambda: self.ENTRIES - self.count('pending'))
+        self.assertEqual(self.keys_of(), [])
+        daemon.wait_status(daemon.accept_ok('s0', kind='note', payload={}), 'sent')
 
 
 class Listing(Workspaces):
