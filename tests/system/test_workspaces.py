@@ -330,8 +330,9 @@ class CutShort(Workspaces):
         daemon = self.the_daemon
         for at in (1, 900, 1800):
             def call():
-                with contextlib.suppress(OSError, AssertionError, http.client.HTTPException):
-                    Client(daemon.port).call(method, path, body)
+                client = Client(daemon.port)
+                with contextlib.closing(client), contextlib.suppress(OSError, AssertionError, http.client.HTTPException):
+                    client.call(method, path, body)
             thread = threading.Thread(target=call)
             thread.start()
             while done() < at and thread.is_alive():
