@@ -83,6 +83,10 @@ void hub_reader_gone(struct event_hub *hub, struct event_reader *reader)
     }
     if (--hub->reader_count == 0) {
         uv_timer_stop(&hub->tick);
+        if (hub->is_lost && hub->questions_open == 0) {
+            hub->is_lost = false; /* nobody is left to be told of a gap */
+            hub->state = HUB_IDLE;
+        }
     }
 }
 
@@ -123,6 +127,7 @@ static void on_tick(uv_timer_t *timer)
     if (hub->is_draining && now >= hub->cut_all_ms) {
         cut_all(hub);
     }
+    gap_look(hub);
     pages_pump(hub);
 }
 
@@ -184,7 +189,6 @@ static bool on_round(bool is_behind, void *arg)
 {
     struct event_hub *hub = arg;
 
-    hub->is_lost = false;
     metrics_loop_ran(hub->api->metrics, LABEL_LOOP_EVENTS, clock_wall_ms());
     if (hub->reader_count == 0 || hub->is_draining) {
         hub->state = HUB_IDLE;
@@ -212,11 +216,9 @@ static bool on_lost(enum store_result why, void *arg)
         fail_joining(hub, why);
         return false;
     }
-    if (!hub->is_lost) {
-        hub->is_lost = true; /* told once for each outage */
-        log_warn("event streams wait for the store", "why", store_result_name(why));
-    }
-    return true;
+    hub->is_lost = true; /* gap_look follows it again */
+    log_warn("event streams wait for the store", "why", store_result_name(why));
+    return false;
 }
 
 /* Where reading starts in a partition: a few seconds back, as far as nothing was trimmed. */

@@ -4,6 +4,7 @@
  *   event_channels.c  who follows what; an event's way to those whom it concerns
  *   event_reader.c    one stream: what it sends next
  *   event_pages.c     older events from the store, for readers that resume
+ *   event_gap.c       after an outage: what was trimmed meanwhile
  *   event_delayed.c   announces what becomes delayed */
 #ifndef API_EVENT_PRIVATE_H
 #define API_EVENT_PRIVATE_H
@@ -93,7 +94,8 @@ struct event_hub {
     int64_t ask_after_ms;
     struct buf scratch;
     uv_timer_t tick;
-    int64_t swept_ms, cut_all_ms;
+    int64_t swept_ms, cut_all_ms, look_after_ms;
+    uint64_t gaps; /* a bit per partition whose stream was trimmed beyond `last` */
     bool is_lost, is_draining, is_closed;
 };
 
@@ -130,6 +132,10 @@ int64_t pages_wanted(struct event_reader *reader);
 void pages_ask(struct event_reader *reader, uint32_t partition);
 void pages_forget(struct event_reader *reader);
 void pages_pump(struct event_hub *hub);
+
+/* event_gap.c */
+/* While the store is lost: looks whether it is back, and then follows it again. */
+void gap_look(struct event_hub *hub);
 
 /* event_delayed.c */
 int event_delayed_create(struct event_hub *hub, struct event_delayed **ret);

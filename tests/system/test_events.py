@@ -190,6 +190,32 @@ class Resume(Events):
             self.assertEqual(types_of(stream.events, second), ['accepted', 'delivering', 'sent'])
             self.assertEqual(types_of(stream.events, first), ['accepted', 'delivering', 'sent'])
 
+    def test_what_was_trimmed_while_the_store_was_out_of_reach_is_told_as_a_reset(self):
+        daemon = self.daemon(self.target(), workers=1)
+        paths = ('/v1/events', '/v1/workspaces/w/events')
+        streams = {path: self.stream(daemon, path) for path in (*paths, '/v1/workspaces/other/events')}
+        entry = daemon.accept_ok('s', kind='note', payload={})
+        for path in paths:
+            streams[path].wait(lambda events: types_of(events, entry)[-1:] == ['sent'])
+        valkey = daemon.valkey()
+        self.addCleanup(valkey.close)
+        name = f'outboxev:{{{harness.partition("w")}}}'
+        daemon.kill('api', how=signal.SIGSTOP)
+        valkey('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+        for n in range(3):
+            valkey('XADD', name, '*', 'type', 'accepted', 'workspaceID', 'w', 'sessionID', 's', 'entryID', f'ob_{n}')
+        valkey('XTRIM', name, 'MAXLEN', '1')
+        daemon.kill('api', how=signal.SIGCONT)
+        for path in paths:
+            wait_until(lambda p=path: streams[p].ended, 30, 'the stream with a gap to be cut')
+            self.assertNotIn('ob_2', [e.data.get('entryID') for e in streams[path].events])
+            again = self.stream(daemon, path, last=streams[path].last)
+            again.wait(lambda events: any(event.name == 'reset' for event in events))
+            self.assertEqual([e.data['reason'] for e in again.events if e.name == 'reset'], ['trimmed'])
+        self.assertFalse(streams['/v1/workspaces/other/events'].ended)
+        later = daemon.accept_patiently(session='s', kind='note', payload={}, workspace='other')
+        streams['/v1/workspaces/other/events'].wait(lambda events: types_of(events, later)[-1:] == ['sent'])
+
     def test_a_stream_that_was_trimmed_beyond_the_position_says_reset(self):
         daemon = self.daemon(self.target(), workers=1, events_max=100, session_cap=100000)
         early = {path: self.stream(daemon, path) for path in ('/v1/events', '/v1/workspaces/w/events')}
