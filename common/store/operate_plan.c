@@ -172,9 +172,10 @@ static int patched_payload(struct span payload, struct span patch, struct buf *o
     return err;
 }
 
-/* The body of `from`, patched if `patch` is not NULL, as `kind`. */
+/* The body of `from`, patched if `patch` is not NULL, as `kind`, and known to its client as `name`.
+ */
 static int make_body(struct planning *planning, uint32_t from, const struct entry_patch *patch,
-                     struct span kind, bool is_follow_up)
+                     struct span kind, struct span name)
 {
     const struct entry *entry = &planning->rows[from].entry;
     struct entry_body body = entry->body;
@@ -202,9 +203,7 @@ static int make_body(struct planning *planning, uint32_t from, const struct entr
     }
     body.kind = kind;
     body.depends_on_count = 0; /* `deps` of the hash says what it waits for */
-    if (is_follow_up) {
-        body.client_message_id = (struct span){0};
-    }
+    body.client_message_id = name;
     err = err == 0 ? entry_body_encode(&body, &planning->body) : err;
     json_decref(text);
     buf_done(&filled);
@@ -445,18 +444,32 @@ static int write_plan(const struct planning *planning, struct span kind, struct 
 
 /* ---- */
 
+/* The clientMessageID of what gets a body. A replacement has that of the entry it replaces, whose
+ * content may come from a follow-up; follow-ups have none. */
+static struct span client_name(const struct planning *planning)
+{
+    const struct resolver_plan *plan = &planning->plan;
+    uint32_t whose = plan->patched;
+
+    if (plan->creates == RESOLVER_CREATES_REPLACEMENT) {
+        whose = plan->created_from;
+    } else if (plan->creates != RESOLVER_CREATES_NOTHING) {
+        return (struct span){0};
+    }
+    return planning->rows[whose].entry.body.client_message_id;
+}
+
 static int make_bodies(struct planning *planning, struct span kind)
 {
     const struct resolver_plan *plan = &planning->plan;
     const bool creates = plan->creates != RESOLVER_CREATES_NOTHING;
-    const bool is_follow_up = creates && plan->creates != RESOLVER_CREATES_REPLACEMENT;
 
     if (plan->patched != RESOLVER_NONE) {
         return make_body(planning, plan->patch_from, &planning->request->patch,
                          creates ? kind : planning->rows[plan->patched].entry.body.kind,
-                         is_follow_up);
+                         client_name(planning));
     }
-    return creates ? make_body(planning, plan->created_from, NULL, kind, is_follow_up) : 0;
+    return creates ? make_body(planning, plan->created_from, NULL, kind, client_name(planning)) : 0;
 }
 
 /* An earlier run of this very operation, known by the ID that it was to create. */

@@ -25,17 +25,17 @@ local function has(flags, flag)
   return flags and flags:find(flag, 1, true) ~= nil
 end
 
-local function small_fields(status, session, cmid, user, kind, flags, sends, accepted, digest, prior, first_claim, again)
+local function small_fields(status, session, cmid, user, kind, flags, sends, accepted, digest, prior, first_claim, again, deps)
   return {status = status or 'broken', session = session or '', cmid = cmid or '', user = user or '', kind = kind or '',
           flags = flags or '', sends = whole(sends), accepted = whole(accepted), digest = digest or '', prior = prior,
-          first_claim = first_claim, retry = again or nil}
+          first_claim = first_claim, retry = again or nil, deps = deps or ''}
 end
 
 -- The small fields that transitions need. nil: there is no such entry. One whose status was lost is still there: people
 -- can send it again or remove it.
 local function load(ws, id)
   local v = call('HMGET', key('outboxe', ws, id), 'status', 'session', 'clientMessageID', 'userID', 'kind', 'flags',
-                 'sends', 'acceptedAt', 'digest', 'prior', 'firstClaimAt', 'retry')
+                 'sends', 'acceptedAt', 'digest', 'prior', 'firstClaimAt', 'retry', 'deps')
   if not v[1] and call('EXISTS', key('outboxe', ws, id)) == 0 then
     return nil
   end

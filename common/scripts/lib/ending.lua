@@ -28,6 +28,9 @@ local function end_entry(ws, ses, id, e, how, ttl, more, await)
   if old[1] then
     call('ZREM', ended, unpack(old))
   end
+  for dep in e.deps:gmatch('%S+') do -- an echo confirms also what still waits
+    call('SREM', key('outboxdep', ws, dep), id)
+  end
   call('DEL', key('outboxe', ws, id))
   recount(ws, id, e, e.status, nil)
   if how == 'sent' then

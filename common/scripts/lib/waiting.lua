@@ -11,6 +11,7 @@ end
 local function release_dependents(ws, id, result, await)
   local back = key('outboxdep', ws, id)
   local waiting = call('SMEMBERS', back)
+  local free = {} -- sessions: a look at one would take from entries that are still to come what this loop goes by
   for i = 1, #waiting do
     local ekey = key('outboxe', ws, waiting[i])
     local v = call('HMGET', ekey, 'deps', 'session')
@@ -29,9 +30,12 @@ local function release_dependents(ws, id, result, await)
         call('PEXPIRE', key('outboxawait', ws, id), await)
       end
       if not left[1] then
-        rearm(ws, encode(v[2] or ''))
+        free[encode(v[2] or '')] = true
       end
     end
+  end
+  for ses in pairs(free) do
+    rearm(ws, ses)
   end
   if waiting[1] then
     call('DEL', back)

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "common/core/keys.h"
+#include "common/store/operate_plan.h"
 #include "common/store/store_operate.h"
 
 struct lifecycle_limits sync_limits = {
@@ -63,7 +64,7 @@ static void copy_span(struct span from, char *to, size_t cap)
     to[len] = '\0';
 }
 
-static void copy_claim(const struct claim *claim, struct taken *to)
+void sync_copy_claim(const struct claim *claim, struct taken *to)
 {
     copy_span(claim->workspace, to->workspace, sizeof(to->workspace));
     copy_span(claim->entry.session, to->session, sizeof(to->session));
@@ -76,6 +77,14 @@ static void copy_claim(const struct claim *claim, struct taken *to)
     if (claim->entry.body.has_text) {
         copy_span(claim->entry.body.text, to->text, sizeof(to->text));
     }
+    struct span payload;
+    struct buf filled;
+
+    buf_init(&filled, 1 << 20);
+    if (entry_payload(&claim->entry, &filled, &payload) == 0) {
+        copy_span(payload, to->payload, sizeof(to->payload));
+    }
+    buf_done(&filled);
 }
 
 struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms)
@@ -173,7 +182,7 @@ static void on_claim(enum store_result result, const struct claim_answer *answer
     w->list.has_more = answer->has_more;
     w->list.next_due_ms = answer->next_due_ms;
     for (size_t i = 0; i < answer->count && i < SYNC_CLAIMS_MAX; i++) {
-        copy_claim(&answer->claims[i], &w->list.items[w->list.count++]);
+        sync_copy_claim(&answer->claims[i], &w->list.items[w->list.count++]);
     }
 }
 
@@ -220,7 +229,7 @@ static void on_outcome(enum store_result result, const struct outcome_answer *an
     w->outcome.next_due_ms = answer->next_due_ms;
     if (answer->next) {
         w->outcome.has_next = true;
-        copy_claim(answer->next, &w->outcome.next);
+        sync_copy_claim(answer->next, &w->outcome.next);
     }
 }
 

@@ -32,6 +32,7 @@ struct taken {
     enum entry_status status;
     uint32_t sends, attempts;
     char text[256];
+    char payload[256]; /* as it is sent: with what results have filled */
 };
 
 struct taken_list {
@@ -59,6 +60,8 @@ enum accept_result sync_accept(struct sync_store *s, const char *ws, const char 
 struct taken_list sync_claim(struct sync_store *s, const char *ws_of_partition, const char *token,
                              uint32_t max, uint32_t per_workspace, const struct claim_quota *quotas,
                              size_t quota_count);
+/* Claims as the callbacks of other calls get them. */
+void sync_copy_claim(const struct claim *claim, struct taken *to);
 struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken, bool want_next);
 /* Settles through the lifecycle table with `outcome`; delays are those of `limits` below. */
 struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,

@@ -1,0 +1,211 @@
+#include "tests/store/support/sync_operate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+/* Where a callback leaves its copy. */
+struct waiting {
+    bool is_done;
+    enum accept_result accepted;
+    char id[64];
+    struct outcome_copy outcome;
+    struct sync_operated operated;
+    struct confirm_answer confirmed;
+};
+
+static void wait_for(struct sync_store *s, const struct waiting *w)
+{
+    while (!w->is_done) {
+        uv_run(s->loop, UV_RUN_ONCE);
+    }
+}
+
+/* Marks it as answered; ends the program where the store did not answer. */
+static struct waiting *answered(enum store_result result, void *arg)
+{
+    struct waiting *w = arg;
+
+    if (result != STORE_OK) {
+        fprintf(stderr, "the store answered: %s\n", store_result_name(result));
+        abort();
+    }
+    w->is_done = true;
+    return w;
+}
+
+static void copy_text(struct span from, char *to, size_t cap)
+{
+    snprintf(to, cap, "%.*s", (int)from.len, from.len > 0 ? from.ptr : "");
+}
+
+static void on_accept(enum store_result result, const struct accept_answer *answer, void *arg)
+{
+    struct waiting *w = answered(result, arg);
+
+    w->accepted = answer->result;
+    copy_text(answer->id, w->id, sizeof(w->id));
+}
+
+enum accept_result sync_accept_entry(struct sync_store *s, const struct settings *settings,
+                                     const struct sync_entry *entry, char *ret_id)
+{
+    struct waiting w = {0};
+    char flags[ENTRY_FLAGS_MAX];
+    const size_t flag_count =
+        entry_flags_of(settings_kind(settings, entry->kind, strlen(entry->kind)), flags);
+    struct entry_body body = {
+        .client_message_id = span_of(entry->cmid),
+        .kind = span_of(entry->kind),
+        .payload = span_of(entry->payload),
+        .depends_on_count = entry->dep_count,
+    };
+    for (uint32_t i = 0; i < entry->dep_count; i++) {
+        body.depends_on[i] = span_of(entry->depends_on[i]);
+    }
+    const struct accept_request request = {
+        .workspace = span_of(entry->ws),
+        .session = span_of(entry->session),
+        .id = span_of(entry->id),
+        .digest = span_of("digest"),
+        .flags = {flags, flag_count},
+        .body = &body,
+        .session_cap = entry->cap,
+    };
+
+    store_accept(s->store, &request, on_accept, &w);
+    wait_for(s, &w);
+    if (ret_id) {
+        memcpy(ret_id, w.id, sizeof(w.id));
+    }
+    return w.accepted;
+}
+
+static struct claim_ref ref_of(const struct taken *taken)
+{
+    return (struct claim_ref){
+        .workspace = span_of(taken->workspace),
+        .session = span_of(taken->session),
+        .id = span_of(taken->id),
+        .token = taken->token,
+        .sends = taken->sends,
+        .status = taken->status,
+    };
+}
+
+static void on_outcome(enum store_result result, const struct outcome_answer *answer, void *arg)
+{
+    struct waiting *w = answered(result, arg);
+
+    w->outcome.applied = answer->applied;
+    w->outcome.next_due_ms = answer->next_due_ms;
+    w->outcome.has_next = answer->next != NULL;
+    if (answer->next) {
+        sync_copy_claim(answer->next, &w->outcome.next);
+    }
+}
+
+struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
+                                     const char *result, bool want_next)
+{
+    struct waiting w = {0};
+    const struct claim_ref ref = ref_of(taken);
+
+    store_finish(s->store, &ref, VIA_ANSWER, span_of(result), want_next, on_outcome, &w);
+    wait_for(s, &w);
+    return w.outcome;
+}
+
+struct outcome_copy sync_settle_with(struct sync_store *s, const struct taken *taken,
+                                     enum outcome outcome, const char *current, bool want_next)
+{
+    struct waiting w = {0};
+    struct settle_request request = {.ref = ref_of(taken), .want_next = want_next};
+    const struct lifecycle_state state = {.status = taken->status, .attempts = taken->attempts};
+    const struct lifecycle_input input = {.outcome = outcome, .retry_after_ms = -1};
+
+    if (lifecycle_apply(&state, &input, &sync_limits, &request.step) < 0) {
+        return (struct outcome_copy){0}; /* this can't become of it */
+    }
+    request.is_unsent = outcome == OUTCOME_TRANSIENT && taken->status == STATUS_DELIVERING;
+    request.error_code =
+        span_of(request.step.code == CODE_NONE || request.step.code == CODE_FROM_TARGET
+                    ? outcome_name(outcome)
+                    : error_code_name(request.step.code));
+    request.error_message = span_of("as the test says");
+    request.conflict_current = span_of(current);
+    store_settle(s->store, &request, on_outcome, &w);
+    wait_for(s, &w);
+    return w.outcome;
+}
+
+static void on_operated(enum store_result result, const struct operate_answer *answer, void *arg)
+{
+    struct waiting *w = answered(result, arg);
+
+    w->operated.result = answer->result;
+    w->operated.what = answer->what;
+    copy_text(answer->subject, w->operated.subject, sizeof(w->operated.subject));
+    copy_text(answer->how, w->operated.how, sizeof(w->operated.how));
+}
+
+struct sync_operated sync_operate(struct sync_store *s, const struct settings *settings,
+                                  enum resolver_operation operation, const char *ws, const char *id,
+                                  const char *new_id, const char *patch)
+{
+    struct waiting w = {0};
+    const struct operate_request request = {
+        .workspace = span_of(ws),
+        .id = span_of(id),
+        .operation = operation,
+        .patch = {.payload = span_of(patch)},
+        .new_id = span_of(new_id),
+        .settings = settings,
+    };
+
+    store_operate(s->store, &request, on_operated, &w);
+    wait_for(s, &w);
+    return w.operated;
+}
+
+static void on_confirmed(enum store_result result, const struct confirm_answer *answer, void *arg)
+{
+    struct waiting *w = answered(result, arg);
+
+    w->confirmed = *answer;
+    w->confirmed.session = (struct span){0}; /* it lives no longer than the reply */
+}
+
+struct confirm_answer sync_confirm(struct sync_store *s, const char *ws, const char *id,
+                                   const char *session, const char *cmid, const char *result,
+                                   int64_t wait_for_answer_ms)
+{
+    struct waiting w = {0};
+    const struct confirm_request request = {
+        .workspace = span_of(ws),
+        .id = span_of(id),
+        .session = span_of(session),
+        .client_message_id = span_of(cmid),
+        .result = span_of(result),
+        .wait_for_answer_ms = wait_for_answer_ms,
+    };
+
+    store_confirm(s->store, &request, on_confirmed, &w);
+    wait_for(s, &w);
+    return w.confirmed;
+}
+
+struct settings *sync_settings(const char *yaml)
+{
+    struct settings_report report;
+    struct settings *settings = NULL;
+
+    settings_report_init(&report);
+    if (settings_parse("test", yaml, strlen(yaml), &settings, &report) < 0) {
+        fprintf(stderr, "%.*s\n", (int)report.errors.len, report.errors.bytes);
+        abort();
+    }
+    settings_report_done(&report);
+    return settings;
+}
