@@ -3,8 +3,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
+
+#include "common/core/buf.h"
+#include "common/core/json_exact.h"
 
 static bool is_problem(const char *content_type)
 {
@@ -66,17 +69,26 @@ static const char *last_segment(const char *type)
     return slash ? slash + 1 : colon ? colon + 1 : type;
 }
 
+/* A text member; NULL for one that holds a NUL character, as numbers of json_exact do. */
+static const char *text_of(const json_t *root, const char *name)
+{
+    const json_t *member = json_object_get(root, name);
+    const char *text = json_string_value(member);
+
+    return text && strlen(text) == json_string_length(member) ? text : NULL;
+}
+
 void problem_body_read(const char *content_type, struct span body, struct problem_body *ret)
 {
     *ret = (struct problem_body){0};
     if (!is_problem(content_type)) {
         return;
     }
-    json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
-    const char *code = json_string_value(json_object_get(root, "code"));
-    const char *type = json_string_value(json_object_get(root, "type"));
-    const char *detail = json_string_value(json_object_get(root, "detail"));
-    const char *title = json_string_value(json_object_get(root, "title"));
+    json_t *root = json_exact_load(body);
+    const char *code = text_of(root, "code");
+    const char *type = text_of(root, "type");
+    const char *detail = text_of(root, "detail");
+    const char *title = text_of(root, "title");
     const json_t *current = json_object_get(root, "current");
 
     if (code) {
@@ -88,12 +100,13 @@ void problem_body_read(const char *content_type, struct span body, struct proble
         copy_text(detail ? detail : title, ret->detail);
     }
     if (current && !json_is_null(current)) {
-        char *text = json_dumps(current, JSON_ENCODE_ANY | JSON_COMPACT);
+        struct buf text;
 
-        if (text && strlen(text) <= PROBLEM_CURRENT_MAX) {
-            snprintf(ret->current, sizeof(ret->current), "%s", text);
+        buf_init(&text, PROBLEM_CURRENT_MAX);
+        if (json_exact_dump(current, &text) == 0) {
+            snprintf(ret->current, sizeof(ret->current), "%s", text.bytes);
         }
-        free(text);
+        buf_done(&text);
     }
     json_decref(root);
 }

@@ -1,29 +1,12 @@
-/* On jansson's trees. Numbers that no C type holds are read as reals: only a payload that is
- * changed is written anew. */
+/* On jansson's trees. Only a payload that is changed is written anew; its numbers keep their
+ * spelling. */
 #include "common/core/payload_merge.h"
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-static json_t *load(struct span text)
-{
-    json_t *root = json_loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-
-    return root ? root
-                : json_loadb(text.ptr, text.len,
-                             JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-}
-
-static int dump(const json_t *root, struct buf *out)
-{
-    char *text = json_dumps(root, JSON_ENCODE_ANY | JSON_COMPACT);
-    const int err = text ? buf_append_str(out, text) : -ENOMEM;
-
-    free(text);
-    return err;
-}
+#include "common/core/json_exact.h"
 
 json_t *payload_patched(json_t *target, const json_t *patch)
 {
@@ -75,14 +58,14 @@ static int fill_from(json_t *payload, const json_t *result)
 
 int payload_filled(struct span payload, struct span fills, struct buf *out, struct span *ret)
 {
-    json_t *root = fills.len > 0 && payload.len > 0 ? load(payload) : NULL;
+    json_t *root = fills.len > 0 && payload.len > 0 ? json_exact_load(payload) : NULL;
     int filled = 0;
 
     *ret = payload;
     while (json_is_object(root) && fills.len > 0 && filled >= 0) {
         const char *end = memchr(fills.ptr, '\n', fills.len);
         const struct span line = {fills.ptr, end ? (size_t)(end - fills.ptr) : fills.len};
-        json_t *result = load(line);
+        json_t *result = json_exact_load(line);
         const int more = fill_from(root, result);
 
         filled = more < 0 ? -1 : filled + more;
@@ -95,7 +78,7 @@ int payload_filled(struct span payload, struct span fills, struct buf *out, stru
     if (filled > 0) {
         const size_t start = out->len;
 
-        err = dump(root, out);
+        err = json_exact_dump(root, out);
         *ret = (struct span){out->bytes + start, out->len - start};
     }
     json_decref(root);
@@ -104,7 +87,7 @@ int payload_filled(struct span payload, struct span fills, struct buf *out, stru
 
 int payload_result(struct span json, struct buf *out)
 {
-    json_t *root = load(json);
+    json_t *root = json_exact_load(json);
     const char *name;
     json_t *value;
     void *next;
@@ -117,7 +100,7 @@ int payload_result(struct span json, struct buf *out)
         }
     }
     if (json_object_size(root) > 0) {
-        err = dump(root, out);
+        err = json_exact_dump(root, out);
     }
     json_decref(root);
     return err;

@@ -8,8 +8,8 @@
 #include "common/core/buf.h"
 #include "common/core/span.h"
 
-/* Applies a JSON merge patch (RFC 7396) to `target`, in place where both are objects. Returns a new
- * reference, NULL when out of memory. */
+/* Both read by json_exact_load. Applies a JSON merge patch (RFC 7396) to `target`, in place where
+ * both are objects. Returns a new reference, NULL when out of memory. */
 json_t *payload_patched(json_t *target, const json_t *patch);
 
 /* Members of the payload that are null take those of `fills`: results as JSON objects, each on a

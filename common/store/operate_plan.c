@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/core/json_exact.h"
 #include "common/core/payload_merge.h"
 #include "common/store/store_internal.h"
 
@@ -159,13 +160,11 @@ static json_t *load_json(struct span text)
 
 static int patched_payload(struct span payload, struct span patch, struct buf *out)
 {
-    json_t *target = load_json(payload);
-    json_t *change = load_json(patch);
+    json_t *target = json_exact_load(payload);
+    json_t *change = json_exact_load(patch);
     json_t *result = change ? payload_patched(target, change) : NULL;
-    char *text = result ? json_dumps(result, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    const int err = text ? buf_append_str(out, text) : -EINVAL;
+    const int err = result ? json_exact_dump(result, out) : -EINVAL;
 
-    free(text);
     json_decref(result);
     json_decref(change);
     json_decref(target);
@@ -365,15 +364,19 @@ static struct span created_kind(const struct planning *planning)
  * member, else the revision itself (contract §6). */
 static void put_if_match(msgpack_packer *packer, struct span current)
 {
-    json_t *root = load_json(current);
+    json_t *root = json_exact_load(current);
     const json_t *version = json_object_get(root, "version");
     const json_t *value = version ? version : root;
-    char *text = json_is_string(value) ? strdup(json_string_value(value))
-                 : value               ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT)
-                                       : strdup("");
+    struct buf text;
+    struct span revision = {"", 0};
 
-    put_member(packer, "ifMatch", span_of(text ? text : ""));
-    free(text);
+    buf_init(&text, BODY_MAX);
+    if (value && json_exact_dump(value, &text) == 0) {
+        revision = text.bytes[0] == '"' ? span_of(json_string_value(value))
+                                        : (struct span){text.bytes, text.len};
+    }
+    put_member(packer, "ifMatch", revision);
+    buf_done(&text);
     json_decref(root);
 }
 

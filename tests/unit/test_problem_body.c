@@ -29,6 +29,8 @@ static void the_code_is_a_member_or_the_end_of_the_type(void **state)
         {"{\"code\":\"a\",\"type\":\"x/b\"}", "a"},
         {"{\"code\":\"has blanks\\n\"}", ""},
         {"{\"code\":7}", ""},
+        {"{\"code\":7,\"type\":\"x/b\"}", "b"},
+        {"{\"code\":\"a\",\"status\":409,\"trace\":12345678901234567890}", "a"},
         {"[]", ""},
         {"nonsense", ""},
         {"", ""},
@@ -56,6 +58,10 @@ static void current_is_kept_as_json(void **state)
     assert_string_equal(
         read_body("application/problem+json", "{\"current\":{\"version\":7}}").current,
         "{\"version\":7}");
+    assert_string_equal(
+        read_body("application/problem+json", "{\"current\":{\"version\":12345678901234567890}}")
+            .current,
+        "{\"version\":12345678901234567890}");
     assert_string_equal(read_body("application/problem+json", "{\"current\":\"r7\"}").current,
                         "\"r7\"");
     assert_string_equal(read_body("application/problem+json", "{\"current\":null}").current, "");
