@@ -51,15 +51,15 @@ static void write_payload(const struct entry *entry, struct buf *out)
     buf_done(&filled);
 }
 
-/* What it still waits for. */
-static void write_depends_on(const struct entry *entry, struct buf *out)
+/* IDs that stand apart by blanks. */
+static void write_ids(struct buf *out, const char *name, struct span ids)
 {
-    struct span rest = entry->deps;
+    struct span rest = ids;
 
     if (rest.len == 0) {
         return;
     }
-    json_open_member(out, "dependsOn", '[');
+    json_open_member(out, name, '[');
     while (rest.len > 0) {
         const char *blank = memchr(rest.ptr, ' ', rest.len);
         const size_t len = blank ? (size_t)(blank - rest.ptr) : rest.len;
@@ -99,7 +99,8 @@ void entry_json_write(const struct entry *entry, struct span id,
         json_member_raw(out, "model", body->model);
     }
     write_payload(entry, out);
-    write_depends_on(entry, out);
+    write_ids(out, "dependsOn", entry->deps); /* what it still waits for */
+    write_ids(out, "waitsForFailed", entry->failed_deps);
     json_member_text(out, "status", span_of(entry_status_name(entry->status)));
     json_member_time(out, "acceptedAt", entry->accepted_at_ms);
     json_member_i64(out, "attempts", entry->attempts);

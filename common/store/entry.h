@@ -58,7 +58,8 @@ struct entry {
     uint32_t attempt_base; /* ledgers: attempts before the last retry by a person; never reused */
     struct span error_code, error_message; /* of lastError */
     struct span conflict_current, parked_reason;
-    struct span deps;       /* what it waits for and is there: IDs, apart by blanks */
+    struct span deps;        /* what it waits for and is there: IDs, apart by blanks */
+    struct span failed_deps; /* those of them that failed or are parked; told to who looks at it */
     struct span fills;      /* results for null members of its payload: JSON objects, a line each */
     struct span retry;      /* the ID that a person's last retry of it was known by */
     struct span root, part; /* a follow-up: the entry that it follows; `edit` or `remove` */

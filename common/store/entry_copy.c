@@ -24,6 +24,7 @@ static const size_t offsets[] = {
     offsetof(struct entry, baseline),
     offsetof(struct entry, until),
     offsetof(struct entry, deps),
+    offsetof(struct entry, failed_deps),
     offsetof(struct entry, fills),
     offsetof(struct entry, root),
     offsetof(struct entry, retry),

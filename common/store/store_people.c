@@ -35,7 +35,7 @@ static void read_get(struct pending *pending, enum store_result result,
     struct entry entry;
     struct entry_text text;
 
-    if (result == STORE_OK && !reply_is_array(reply, 5)) {
+    if (result == STORE_OK && !reply_is_array(reply, 6)) {
         result = STORE_PROTOCOL;
     }
     if (result != STORE_OK) {
@@ -50,6 +50,7 @@ static void read_get(struct pending *pending, enum store_result result,
     answer.in_flight_since_ms = reply_number(reply->element[2]);
     /* The caller knows the ID; the spans of `entry.id` stay empty here on purpose. */
     if (reply_entry(reply->element[3], (struct span){0}, &text, &entry) == 0) {
+        entry.failed_deps = reply_span(reply->element[5]);
         answer.entry = &entry;
     } else if (root) {
         tombstone = (struct tombstone){
@@ -94,9 +95,9 @@ static int64_t read_entries(const struct redisReply *rows, struct entry **ret_en
     for (size_t i = 0; i < rows->elements; i++) {
         const struct redisReply *row = rows->element[i];
 
-        if (reply_is_array(row, 2) && reply_entry(row->element[1], reply_span(row->element[0]),
+        if (reply_is_array(row, 3) && reply_entry(row->element[1], reply_span(row->element[0]),
                                                   &texts[count], &entries[count]) == 0) {
-            count++;
+            entries[count++].failed_deps = reply_span(row->element[2]);
         }
     }
     return count;
