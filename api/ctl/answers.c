@@ -37,25 +37,43 @@ static void age_of(const json_t *object, const char *name, int64_t now_ms, char 
 
 /* ---- list ---- */
 
-static void add_row(struct table *table, const json_t *entry, int64_t now_ms)
+/* Why an entry stands; NULL when out of memory. */
+static char *reason_of(const json_t *entry)
 {
     const json_t *error = json_object_get(entry, "lastError");
+    const json_t *failed = json_object_get(entry, "waitsForFailed");
+    const char *first = json_string_value(json_array_get(failed, 0));
+    char *reason = NULL;
+
+    if (first) {
+        const size_t more = json_array_size(failed) - 1;
+
+        const int len =
+            more > 0 ? asprintf(&reason, "waits for %s and %zu more, failed or parked", first, more)
+                     : asprintf(&reason, "waits for %s, failed or parked", first);
+
+        return len < 0 ? NULL : reason;
+    }
+    return asprintf(&reason, "%s%s%s", text_of(error, "code"),
+                    text_of(error, "message")[0] ? ": " : "", text_of(error, "message")) < 0
+               ? NULL
+               : reason;
+}
+
+static void add_row(struct table *table, const json_t *entry, int64_t now_ms)
+{
     char attempts[PRINT_MAX], age[PRINT_MAX];
-    AUTO_FREE char *reason = NULL;
+    AUTO_FREE char *reason = reason_of(entry);
 
     snprintf(attempts, sizeof(attempts), "%.0f",
              json_number_value(json_object_get(entry, "attempts")));
     age_of(entry, "acceptedAt", now_ms, age);
-    if (asprintf(&reason, "%s%s%s", text_of(error, "code"),
-                 text_of(error, "message")[0] ? ": " : "", text_of(error, "message")) < 0) {
-        reason = NULL;
-    }
     table_add_str(table, text_of(entry, "id"));
     table_add_str(table, text_of(entry, "status"));
     table_add_str(table, text_of(entry, "kind"));
     table_add_str(table, attempts);
     table_add_str(table, age);
-    table_add_str(table, reason ? reason : text_of(error, "code"));
+    table_add_str(table, reason ? reason : "");
 }
 
 int answer_print_list(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
@@ -209,14 +227,32 @@ static int print_done(const json_t *root, const char *what, struct buf *out)
 
 int answer_print_retried(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
+    const char *status = text_of(root, "status");
+
     (void)text, (void)now_ms;
-    return print_done(root, text_of(root, "status"), out);
+    /* One that has been sent again and has left since has no status. */
+    return print_done(root, status[0] ? status : text_of(root, "result"), out);
 }
 
-int answer_print_removed(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
+/* What a result means where the ID is not the one that was asked about. */
+static const struct {
+    const char *result, *meaning;
+} meanings[] = {
+    {"follow_up", "follow_up (a new entry, sent behind it)"},
+    {"replaced", "replaced (a new entry takes its place)"},
+};
+
+int answer_print_changed(const json_t *root, struct span text, int64_t now_ms, struct buf *out)
 {
+    const char *result = text_of(root, "result");
+
     (void)text, (void)now_ms;
-    return print_done(root, text_of(root, "result"), out);
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+        if (strcmp(meanings[i].result, result) == 0) {
+            return print_done(root, meanings[i].meaning, out);
+        }
+    }
+    return print_done(root, result, out);
 }
 
 int answer_print_accepted(const json_t *root, struct span text, int64_t now_ms, struct buf *out)

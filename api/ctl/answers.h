@@ -16,7 +16,7 @@ typedef int answer_print_fn(const json_t *root, struct span text, int64_t now_ms
 answer_print_fn answer_print_list;
 answer_print_fn answer_print_entry;
 answer_print_fn answer_print_retried;
-answer_print_fn answer_print_removed;
+answer_print_fn answer_print_changed; /* edit, remove */
 answer_print_fn answer_print_accepted;
 answer_print_fn answer_print_members; /* whatever it holds, a line each */
 answer_print_fn answer_print_workspaces;

@@ -3,12 +3,12 @@
 #include "api/ctl/commands.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/ctl/answers.h"
+#include "api/ctl/entry_commands.h"
 #include "api/ctl/exit_code.h"
 #include "api/ctl/follow.h"
 #include "api/ctl/http_client.h"
@@ -20,7 +20,6 @@
 
 #define PATH_LEN_MAX ((size_t)16 * 1024)
 #define BODY_MAX     ((size_t)64 * 1024 * 1024)
-#define ID_MAX       1024
 
 /* ---- the call ---- */
 
@@ -31,129 +30,6 @@ bool command_is_workspace(const char *name)
     }
     options_complain("\"%s\" is no workspace: 1 to 64 of A-Z a-z 0-9 . _ : ~ %% -", name);
     return false;
-}
-
-static bool is_session(const char *name)
-{
-    if (session_name_is_valid(name, strlen(name))) {
-        return true;
-    }
-    options_complain("\"%s\" is no session: 1 to 128 of A-Z a-z 0-9 . _ : ~ %% -", name);
-    return false;
-}
-
-static int session_path(const struct options *options, struct call *call)
-{
-    if (!command_is_workspace(options->arguments[1]) || !is_session(options->arguments[2])) {
-        return EXIT_CODE_USAGE;
-    }
-    buf_appendf(&call->path, "/v1/workspaces/%s/sessions/%s/entries", options->arguments[1],
-                options->arguments[2]);
-    return EXIT_CODE_OK;
-}
-
-static int entry_path(const struct options *options, const char *behind, struct call *call)
-{
-    const char *id = options->arguments[2];
-    char encoded[3 * ID_MAX + 1];
-
-    if (!command_is_workspace(options->arguments[1])) {
-        return EXIT_CODE_USAGE;
-    }
-    if (id[0] == '\0' || percent_encode(id, strlen(id), encoded, sizeof(encoded)) < 0) {
-        options_complain("\"%s\" is no entry ID", id);
-        return EXIT_CODE_USAGE;
-    }
-    buf_appendf(&call->path, "/v1/workspaces/%s/entries/%s%s", options->arguments[1], encoded,
-                behind);
-    return EXIT_CODE_OK;
-}
-
-static int make_list(const struct options *options, struct call *call)
-{
-    call->method = "GET";
-    return session_path(options, call);
-}
-
-static int make_show(const struct options *options, struct call *call)
-{
-    call->method = "GET";
-    return entry_path(options, "", call);
-}
-
-static int make_retry(const struct options *options, struct call *call)
-{
-    call->method = "POST";
-    return entry_path(options, "/retry", call);
-}
-
-static int make_remove(const struct options *options, struct call *call)
-{
-    call->method = "DELETE";
-    return entry_path(options, "", call);
-}
-
-/* `name` and its JSON, with whatever separates it from what stands before. */
-static void add_member(struct buf *body, const char *name, const char *json)
-{
-    buf_appendf(body, "%s\"%s\":%s", body->len == 0 ? "{" : ",", name, json);
-}
-
-static bool add_text(struct buf *body, const char *name, const char *text)
-{
-    json_t *string = json_string(text); /* NULL unless it is UTF-8 */
-    AUTO_FREE char *json = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-
-    json_decref(string);
-    if (!json) {
-        options_complain("%s must be UTF-8", name);
-        return false;
-    }
-    add_member(body, name, json);
-    return true;
-}
-
-/* The payload goes out as it was given: only checked, never written anew. */
-static bool add_payload(struct buf *body, const char *payload)
-{
-    json_error_t error;
-    json_t *value = json_loads(payload, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
-
-    if (!value) {
-        options_complain("--payload is no JSON: %s", error.text);
-        return false;
-    }
-    json_decref(value);
-    add_member(body, "payload", payload);
-    return true;
-}
-
-static int make_send(const struct options *options, struct call *call)
-{
-    const char *text = options->argument_count > 3 ? options->arguments[3] : NULL;
-    const int result = session_path(options, call);
-
-    if (result != EXIT_CODE_OK) {
-        return result;
-    }
-    if (!text && !options->payload) {
-        options_complain("send needs a TEXT, or --kind and --payload");
-        return EXIT_CODE_USAGE;
-    }
-    if (options->payload && !options->kind) {
-        options_complain("--payload needs --kind");
-        return EXIT_CODE_USAGE;
-    }
-    call->method = "POST";
-    if ((options->client_message_id &&
-         !add_text(&call->body, "clientMessageID", options->client_message_id)) ||
-        (options->kind && !add_text(&call->body, "kind", options->kind)) ||
-        (text && !add_text(&call->body, "text", text)) ||
-        (options->payload && !add_payload(&call->body, options->payload))) {
-        return EXIT_CODE_USAGE;
-    }
-    buf_append_str(&call->body, "}");
-    return EXIT_CODE_OK;
 }
 
 /* ---- the table ---- */
@@ -171,7 +47,11 @@ static const struct command commands[] = {
     {"list", 2, 2, "WORKSPACE SESSION", make_list, answer_print_list, false},
     {"show", 2, 2, "WORKSPACE ID", make_show, answer_print_entry, false},
     {"retry", 2, 2, "WORKSPACE ID", make_retry, answer_print_retried, false},
-    {"remove", 2, 2, "WORKSPACE ID", make_remove, answer_print_removed, false},
+    {"remove", 2, 2, "WORKSPACE ID", make_remove, answer_print_changed, false},
+    {"edit", 2, 2, "WORKSPACE ID --text T | --text-file F | --payload JSON | --model JSON",
+     make_edit, answer_print_changed, false},
+    {"confirm", 2, 3, "WORKSPACE (ID | SESSION CMID) [--result JSON]", make_confirm,
+     answer_print_members, false},
     {"send", 2, 3, "WORKSPACE SESSION TEXT", make_send, answer_print_accepted, true},
     {"events", 0, 2, "[WORKSPACE [SESSION]]", NULL, NULL, false},
     {"park", 1, 2, "WORKSPACE [REASON]", make_park, answer_print_members, false},

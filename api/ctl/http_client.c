@@ -161,7 +161,7 @@ int http_client_call(struct http_client *client, const char *method, const char 
     buf_init(&answer.body, ANSWER_MAX);
     curl_easy_setopt(client->curl, CURLOPT_URL, url);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &answer.body);
-    if (strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0) {
+    if (body.len > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0) {
         curl_easy_setopt(client->curl, CURLOPT_POST, 1L);
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body.len > 0 ? body.ptr : "");
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);

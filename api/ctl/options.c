@@ -24,8 +24,12 @@ static const char *const help =
     "\n"
     "  list WORKSPACE SESSION       the open entries of a session, in order\n"
     "  show WORKSPACE ID            one entry, or how it ended\n"
-    "  retry WORKSPACE ID           sends a failed entry again\n"
-    "  remove WORKSPACE ID          removes an entry that is not being sent\n"
+    "  retry WORKSPACE ID           sends a failed entry again; prints the ID that it has now\n"
+    "  edit WORKSPACE ID            changes an entry: --text, --payload (a merge), --model\n"
+    "  remove WORKSPACE ID          removes an entry that is not being sent, or has the target\n"
+    "                               remove what was sent\n"
+    "  confirm WORKSPACE ID         the target has this entry: it is not sent any more;\n"
+    "                               or confirm WORKSPACE SESSION CLIENT-MESSAGE-ID\n"
     "  send WORKSPACE SESSION TEXT  accepts a message (or --kind and --payload instead of TEXT)\n"
     "  events [WORKSPACE [SESSION]] events as they happen, until you stop it; connects again by\n"
     "                               itself and goes on where it was\n"
@@ -43,7 +47,13 @@ static const char *const help =
     "  -j, --json            the server's JSON as it came; top --once: the frame as JSON\n"
     "      --id ID           send: clientMessageID; repeat a send with the same one safely\n"
     "      --kind KIND       send: the entry's kind\n"
-    "      --payload JSON    send: the entry's payload\n"
+    "      --payload JSON    send: the entry's payload; edit: what to merge into it (-: standard\n"
+    "                        input)\n"
+    "      --depends-on IDS  send: entries that must be sent before, apart by commas\n"
+    "      --text TEXT       edit: the new text\n"
+    "      --text-file F     edit: the new text is in this file (-: standard input)\n"
+    "      --model JSON      edit: the new model (-: standard input)\n"
+    "      --result JSON     confirm: what the target answered (-: standard input)\n"
     "      --last ID         events: begin behind this one (\"id\" of --json)\n"
     "      --executor NAME   target: http, opencode or ledger\n"
     "      --username NAME   target: for basic authentication\n"
@@ -113,6 +123,11 @@ enum {
     OPTION_ID = 256,
     OPTION_KIND,
     OPTION_PAYLOAD,
+    OPTION_DEPENDS_ON,
+    OPTION_TEXT,
+    OPTION_TEXT_FILE,
+    OPTION_MODEL,
+    OPTION_RESULT,
     OPTION_LAST,
     OPTION_ONCE,
     OPTION_INTERVAL,
@@ -131,6 +146,11 @@ static const struct option long_options[] = {
     {"id", required_argument, NULL, OPTION_ID},
     {"kind", required_argument, NULL, OPTION_KIND},
     {"payload", required_argument, NULL, OPTION_PAYLOAD},
+    {"depends-on", required_argument, NULL, OPTION_DEPENDS_ON},
+    {"text", required_argument, NULL, OPTION_TEXT},
+    {"text-file", required_argument, NULL, OPTION_TEXT_FILE},
+    {"model", required_argument, NULL, OPTION_MODEL},
+    {"result", required_argument, NULL, OPTION_RESULT},
     {"last", required_argument, NULL, OPTION_LAST},
     {"once", no_argument, NULL, OPTION_ONCE},
     {"interval", required_argument, NULL, OPTION_INTERVAL},
@@ -163,6 +183,21 @@ static enum options_result read_one(int option, struct options *options)
         return OPTIONS_RUN;
     case OPTION_PAYLOAD:
         options->payload = optarg;
+        return OPTIONS_RUN;
+    case OPTION_DEPENDS_ON:
+        options->depends_on = optarg;
+        return OPTIONS_RUN;
+    case OPTION_TEXT:
+        options->text = optarg;
+        return OPTIONS_RUN;
+    case OPTION_TEXT_FILE:
+        options->text_file = optarg;
+        return OPTIONS_RUN;
+    case OPTION_MODEL:
+        options->model = optarg;
+        return OPTIONS_RUN;
+    case OPTION_RESULT:
+        options->result = optarg;
         return OPTIONS_RUN;
     case OPTION_LAST:
         options->last_event_id = optarg;

@@ -9,6 +9,9 @@ struct options {
     const char *client_message_id;                                  /* --id; NULL without */
     const char *kind;                                               /* NULL without */
     const char *payload;                                            /* NULL without */
+    const char *depends_on;                                         /* send; NULL without */
+    const char *text, *text_file, *model;                           /* edit; NULL without */
+    const char *result;                                             /* confirm; NULL without */
     const char *last_event_id;                                      /* --last; NULL without */
     const char *executor, *username, *password_file, *secrets_file; /* target; NULL without */
     const char *after;                                              /* workspaces; NULL without */

@@ -1,5 +1,6 @@
 """outboxctl against a running outboxd: list, show, retry, remove, send, top."""
 import json
+import subprocess
 
 import harness
 from harness import SystemTest, wait_until
@@ -90,6 +91,56 @@ class Ctl(SystemTest):
         self.assertEqual(ctl('cleanup', 'w')[0], 'keysRemoved')
         self.assertEqual(daemon.ctl('workspaces', 'w').returncode, 3)
         self.assertEqual(daemon.ctl('cleanup', 'a/b').returncode, 2)
+
+    def test_edit_confirm_and_dependencies(self):
+        daemon = self.the_daemon
+
+        def ctl(*arguments, stdin=''):
+            done = subprocess.run([harness.program('outboxctl'), '--server', f'http://127.0.0.1:{daemon.port}', *arguments],
+                                  capture_output=True, text=True, timeout=20 * harness.SLOW, input=stdin)
+            self.assertEqual(done.returncode, 0, done)
+            return done.stdout.split()
+        ctl('pause', 'w')
+        first = ctl('send', 'w', 'one', '--kind', 'note', '--payload', '-', '--id', 'm1', stdin='{"a":12345678901234567890}')[0]
+        second = ctl('send', 'w', 'two', '--kind', 'note', '--payload', '{"b":null}', '--depends-on', first)[0]
+        third = ctl('send', 'w', 'two', '--kind', 'note', '--payload', '{}', '--depends-on', f'{first},{second}')[0]
+        self.assertEqual(daemon.entry(third).json()['dependsOn'], [first, second])
+        self.assertEqual(ctl('edit', 'w', first, '--payload', '{"c":1}')[:2], [first, 'edited'])
+        self.assertEqual(ctl('edit', 'w', first, '--payload', '-', stdin=' {"d":2} ')[:2], [first, 'edited'])
+        self.assertEqual(daemon.entry(first).json()['payload'], {'a': 12345678901234567890, 'c': 1, 'd': 2})
+        self.assertEqual(ctl('confirm', 'w', first, '--result', '{"b":7}'), ['confirmed', 'true'])
+        self.assertEqual(ctl('confirm', 'w', 'one', 'm1'), ['confirmed', 'true'])
+        self.assertEqual(ctl('confirm', 'w', 'ob_none'), ['confirmed', 'false'])
+        self.assertEqual(daemon.entry(second).json()['payload'], {'b': 7})
+        self.assertEqual(ctl('remove', 'w', second), [second, 'removed'])
+        self.assertIn('dependency_discarded', daemon.ctl('show', 'w', third).stdout)
+        prompt = ctl('send', 'w', 'three', 'hello')[0]
+        for arguments, stdin, text in ((('--text', '-'), '', '-'), (('--text-file', '-'), 'two\nlines', 'two\nlines')):
+            self.assertEqual(ctl('edit', 'w', prompt, *arguments, stdin=stdin), [prompt, 'edited'])
+            self.assertEqual(daemon.entry(prompt).json()['text'], text)
+        self.assertEqual(ctl('edit', 'w', prompt, '--model', '{"id":"m"}'), [prompt, 'edited'])
+        self.assertEqual(daemon.entry(prompt).json()['model'], {'id': 'm'})
+        for arguments in (('edit', 'w', prompt), ('edit', 'w', prompt, '--payload', '{'), ('confirm', 'w'),
+                          ('edit', 'w', prompt, '--text', 'a', '--text-file', 'b'), ('confirm', 'w', 'a/b', 'm1'),
+                          ('send', 'w', 's', 'text', '--depends-on', 'a,,b')):
+            self.assertEqual(daemon.ctl(*arguments).returncode, 2, arguments)
+        self.assertEqual(daemon.ctl('edit', 'w', prompt, '--payload', '{"a":1}').returncode, 1)
+        self.assertEqual(daemon.ctl('edit', 'w', 'ob_none', '--text', 't').returncode, 3)
+
+    def test_what_became_of_an_entry_that_failed(self):
+        daemon = self.the_daemon
+        failed = daemon.accept_ok('s', kind='fire', payload={})
+        daemon.wait_status(failed, 'error')
+        self.assertEqual(daemon.ctl('remove', 'w', failed).stdout.split(), [failed, 'discarded'])
+        self.the_target.script(path='/notes', status=422, times=1)
+        sending = daemon.accept_ok('n', kind='note', payload={})
+        wait_until(lambda: self.the_target.posts(key=sending), 10, 'the request')
+        bad = daemon.accept_ok('m', kind='note', payload={})
+        daemon.wait_status(bad, 'error')
+        again, status = daemon.ctl('retry', 'w', bad).stdout.split()
+        self.assertNotEqual((again, status), (bad, ''))
+        self.assertEqual(daemon.status(bad), 'replaced')
+        self.the_target.release()
 
     def test_usage_ends_with_2(self):
         self.assertEqual(self.the_daemon.ctl('no-such-command').returncode, 2)

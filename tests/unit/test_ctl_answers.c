@@ -67,14 +67,51 @@ static void a_session_is_a_table(void **state)
     buf_done(&out);
 }
 
+static void who_waits_for_a_failed_entry_says_so(void **state)
+{
+    struct buf out;
+
+    (void)state;
+    assert_int_equal(
+        print(answer_print_list,
+              "{\"entries\":[{\"id\":\"ob_1\",\"status\":\"pending\",\"kind\":\"note\","
+              "\"attempts\":0,\"waitsForFailed\":[\"ob_2\"]},"
+              "{\"id\":\"ob_3\",\"status\":\"pending\",\"kind\":\"note\","
+              "\"attempts\":0,\"waitsForFailed\":[\"ob_2\",\"ob_4\"]}]}",
+              &out),
+        0);
+    assert_non_null(strstr(out.bytes, "waits for ob_2, failed or parked\n"));
+    assert_non_null(strstr(out.bytes, "waits for ob_2 and 1 more, failed or parked\n"));
+    buf_done(&out);
+}
+
 static void what_was_done_is_one_line(void **state)
 {
     struct buf out;
 
     (void)state;
-    assert_int_equal(print(answer_print_removed, "{\"id\":\"ob_1\",\"result\":\"removed\"}", &out),
+    assert_int_equal(print(answer_print_changed, "{\"id\":\"ob_1\",\"result\":\"removed\"}", &out),
                      0);
     assert_string_equal(out.bytes, "ob_1 removed\n");
+    buf_done(&out);
+    assert_int_equal(print(answer_print_changed,
+                           "{\"id\":\"ob_2\",\"result\":\"follow_up\",\"entry\":{}}", &out),
+                     0);
+    assert_string_equal(out.bytes, "ob_2 follow_up (a new entry, sent behind it)\n");
+    buf_done(&out);
+    assert_int_equal(
+        print(answer_print_changed, "{\"id\":\"ob_2\",\"result\":\"replaced\",\"entry\":{}}", &out),
+        0);
+    assert_string_equal(out.bytes, "ob_2 replaced (a new entry takes its place)\n");
+    buf_done(&out);
+    assert_int_equal(print(answer_print_retried, "{\"id\":\"ob_3\",\"status\":\"pending\"}", &out),
+                     0);
+    assert_string_equal(out.bytes, "ob_3 pending\n");
+    buf_done(&out);
+    /* It has been sent again and has left since. */
+    assert_int_equal(print(answer_print_retried, "{\"id\":\"ob_3\",\"result\":\"replaced\"}", &out),
+                     0);
+    assert_string_equal(out.bytes, "ob_3 replaced\n");
     buf_done(&out);
     assert_int_equal(print(answer_print_accepted,
                            "{\"id\":\"ob_1\",\"status\":\"duplicate\",\"entryStatus\":\"sent\"}",
@@ -87,7 +124,7 @@ static void what_was_done_is_one_line(void **state)
 static void other_answers_are_refused(void **state)
 {
     static answer_print_fn *const all[] = {answer_print_list, answer_print_entry,
-                                           answer_print_retried, answer_print_removed,
+                                           answer_print_retried, answer_print_changed,
                                            answer_print_accepted};
     static const char *const answers[] = {"{}", "{\"id\":7,\"entries\":{}}",
                                           "{\"entries\":null,\"result\":1,\"status\":[]}"};
@@ -108,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_is_shown_as_it_was_spelt),
         cmocka_unit_test(a_session_is_a_table),
+        cmocka_unit_test(who_waits_for_a_failed_entry_says_so),
         cmocka_unit_test(what_was_done_is_one_line),
         cmocka_unit_test(other_answers_are_refused),
     };
