@@ -126,11 +126,12 @@ static void check_owner(uv_timer_t *timer)
 }
 
 /* A slow process that lost its lock cannot hurt (contract §8): the request starts only while the
- * lock outlasts it and the store has heard of this generation lately; else the token is asked for
- * first. */
+ * lock outlasts it, the store has heard of this generation lately and the entry has not waited
+ * here; else the token is asked for first. */
 void attempt_request(struct delivery *delivery)
 {
-    if (is_heard_of(delivery) && lock_outlasts(delivery, delivery->kind->timeout_ms)) {
+    if (!delivery->must_ask_owner && is_heard_of(delivery) &&
+        lock_outlasts(delivery, delivery->kind->timeout_ms)) {
         send_now(delivery);
         return;
     }

@@ -64,7 +64,7 @@ static uint32_t capacity(const struct scheduler *scheduler)
     const uint32_t limit = settings->max_in_flight < settings->targets_max_in_flight
                                ? settings->max_in_flight
                                : settings->targets_max_in_flight;
-    const uint32_t used = held_count(worker->held) + scheduler->reserved;
+    const uint32_t used = held_used(worker->held) + scheduler->reserved;
 
     return used < limit ? limit - used : 0;
 }
@@ -355,7 +355,7 @@ bool scheduler_may_chain(const struct scheduler *scheduler, struct span workspac
         return false; /* an outcome is not waited for by replicas, and what it hands on must be */
     }
     /* Its own place counts as free here: it would be, if it stopped. */
-    return quota_for(held_count_of(worker->held, workspace) - 1, capacity(scheduler) + 1) > 0;
+    return quota_for(held_used_by(worker->held, workspace) - 1, capacity(scheduler) + 1) > 0;
 }
 
 uint32_t scheduler_outstanding(const struct scheduler *scheduler)

@@ -12,10 +12,12 @@
 #include "worker/claim.h"
 #include "worker/executor.h"
 #include "worker/held.h"
+#include "worker/kind_places.h"
 #include "worker/reconcile.h"
 #include "worker/worker.h"
 
 #define STILL_HELD_MS 250
+#define NO_PLACE_MS   1000 /* the same for all: among entries of one session none overtakes */
 #define PAYLOAD_MAX   (256U << 20)
 
 static struct span workspace_of(const struct delivery *delivery)
@@ -75,6 +77,7 @@ static void show(struct delivery *delivery)
 /* What belongs to one entry, not to the session. */
 static void drop_entry(struct delivery *delivery)
 {
+    kind_place_leave(delivery);
     free(delivery->entry);
     delivery->entry = NULL;
     free(delivery->work);
@@ -121,6 +124,7 @@ static bool load(struct delivery *delivery, const struct claim *claim, int64_t s
     delivery->claim_mono_ms = clock_mono_ms();
     delivery->request_mono_ns = 0;
     delivery->is_guarded = false;
+    delivery->must_ask_owner = false;
     delivery->repeat_ms = 0;
     show(delivery);
     return true;
@@ -141,6 +145,7 @@ void delivery_end(struct delivery *delivery)
 {
     struct worker *worker = delivery->worker;
 
+    kind_place_leave(delivery);
     held_remove(worker->held, workspace_of(delivery), session_of(delivery));
     metrics_set(worker->metrics, METRIC_locks_held, 0, held_count(worker->held));
     if (delivery->shown >= 0) {
@@ -326,6 +331,21 @@ static void begin_poll(struct delivery *delivery)
     record_outcome(delivery);
 }
 
+static void begin_in_mode(struct delivery *delivery)
+{
+    switch (delivery->mode) {
+    case CLAIM_SEND:
+        begin_claimed_send(delivery);
+        return;
+    case CLAIM_POLL:
+        begin_poll(delivery);
+        return;
+    case CLAIM_VERIFY:
+        begin_verify(delivery);
+        return;
+    }
+}
+
 void delivery_begin(struct delivery *delivery)
 {
     const struct kind *kind = delivery->kind;
@@ -343,15 +363,26 @@ void delivery_begin(struct delivery *delivery)
                       "the workspace's own target cannot be read: set it again");
         return;
     }
-    switch (delivery->mode) {
-    case CLAIM_SEND:
-        begin_claimed_send(delivery);
+    switch (kind_place_enter(delivery)) {
+    case KIND_PLACE_TAKEN:
+        begin_in_mode(delivery);
         return;
-    case CLAIM_POLL:
-        begin_poll(delivery);
+    case KIND_PLACE_WAITING:
+        delivery->step = STEP_WAITING;
         return;
-    case CLAIM_VERIFY:
-        begin_verify(delivery);
+    case KIND_PLACE_NONE:
+        delivery_find_no_place(delivery);
         return;
     }
+}
+
+void delivery_begin_in_place(struct delivery *delivery)
+{
+    delivery->must_ask_owner = true;
+    begin_in_mode(delivery);
+}
+
+void delivery_find_no_place(struct delivery *delivery)
+{
+    record_release(delivery, delivery->worker->is_draining ? 0 : NO_PLACE_MS);
 }

@@ -16,6 +16,9 @@ struct worker;
 struct executor;
 struct transfer_result;
 
+/* Of a kind with a limit (kind_places.h). */
+enum delivery_place { DELIVERY_HAS_NO_PLACE, DELIVERY_WAITS_FOR_PLACE, DELIVERY_HAS_PLACE };
+
 /* What an attempt or look-up came to, on its way to the store. */
 struct verdict {
     enum outcome outcome;
@@ -31,6 +34,7 @@ struct verdict {
 
 /* The steps of a delivery; exactly one holds. */
 enum delivery_step {
+    STEP_WAITING,    /* for a place of its kind */
     STEP_CHECKING,   /* asks the store whether the lock is still ours */
     STEP_REQUESTING, /* the request runs */
     STEP_LOOKING_UP, /* the look-up runs */
@@ -67,7 +71,10 @@ struct delivery {
     int64_t owned_boot_ms;   /* … and when it was for the last time that it said yes; 0: never */
     int64_t request_mono_ns; /* start of the request; 0: none yet */
     int shown;               /* index in the shared lock table, or negative */
-    bool is_guarded;         /* the guard has been asked about this outcome */
+    enum delivery_place place;
+    struct delivery *next_waiting, *previous_waiting; /* while it waits for one */
+    bool must_ask_owner;           /* it has waited: much may have happened to the entry */
+    bool is_guarded;               /* the guard has been asked about this outcome */
     struct lookup_subject subject; /* of the look-up that runs */
     struct http_request_text text; /* of the request that runs */
     void *work;                    /* the executor's own, freed with the attempt */
@@ -88,6 +95,9 @@ struct claim_ref delivery_ref(const struct delivery *delivery);
 struct lookup_subject delivery_subject(const struct delivery *delivery);
 /* What to do with the entry that the delivery holds now. */
 void delivery_begin(struct delivery *delivery);
+/* Its kind has a place for it now, or has had none for too long. */
+void delivery_begin_in_place(struct delivery *delivery);
+void delivery_find_no_place(struct delivery *delivery);
 /* Loads the next entry of the same session under the same lock, and begins. */
 void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t sent_boot_ms);
 /* The session is let go of: frees everything. */

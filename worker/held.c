@@ -18,7 +18,7 @@ struct session_node {
 struct workspace_node {
     struct workspace_node *next;
     struct workspace_node *next_in_partition, **link_in_partition;
-    uint32_t partition, count;
+    uint32_t partition, count, waiting;
     size_t len;
     char name[];
 };
@@ -27,7 +27,7 @@ struct held {
     struct session_node *sessions[BUCKETS];
     struct workspace_node *workspaces[BUCKETS];
     struct workspace_node *by_partition[PARTITION_COUNT];
-    uint32_t count;
+    uint32_t count, waiting;
 };
 
 int held_create(struct held **ret)
@@ -165,11 +165,32 @@ uint32_t held_count(const struct held *held)
     return held->count;
 }
 
-uint32_t held_count_of(const struct held *held, struct span workspace)
+void held_set_waiting(struct held *held, struct span workspace, bool is_waiting)
+{
+    struct workspace_node *node = *find_workspace(held, workspace);
+
+    if (!node) {
+        return; /* not held */
+    }
+    if (is_waiting) {
+        node->waiting++;
+        held->waiting++;
+    } else {
+        node->waiting--;
+        held->waiting--;
+    }
+}
+
+uint32_t held_used(const struct held *held)
+{
+    return held->count - held->waiting;
+}
+
+uint32_t held_used_by(const struct held *held, struct span workspace)
 {
     const struct workspace_node *node = *find_workspace(held, workspace);
 
-    return node ? node->count : 0;
+    return node ? node->count - node->waiting : 0;
 }
 
 uint32_t held_workspaces_of(const struct held *held, uint32_t partition, struct held_workspace *ret,
@@ -179,8 +200,9 @@ uint32_t held_workspaces_of(const struct held *held, uint32_t partition, struct 
 
     for (const struct workspace_node *node = held->by_partition[partition]; node && count < max;
          node = node->next_in_partition) {
-        ret[count++] = (struct held_workspace){
-            .name = {node->name, node->len}, .partition = partition, .count = node->count};
+        ret[count++] = (struct held_workspace){.name = {node->name, node->len},
+                                               .partition = partition,
+                                               .count = node->count - node->waiting};
     }
     return count;
 }

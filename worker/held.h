@@ -3,6 +3,7 @@
 #ifndef WORKER_HELD_H
 #define WORKER_HELD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/core/span.h"
@@ -28,9 +29,14 @@ int held_insert(struct held *held, struct span workspace, struct span session,
                 struct delivery *delivery);
 void held_remove(struct held *held, struct span workspace, struct span session);
 uint32_t held_count(const struct held *held);
-uint32_t held_count_of(const struct held *held, struct span workspace);
-/* Copies at most `max` workspaces of a partition, in no order; returns how many. Names live until
- * the next change. */
+/* A session that is held waits for its kind's turn, or does so no longer: meanwhile it uses nothing
+ * of this worker. */
+void held_set_waiting(struct held *held, struct span workspace, bool is_waiting);
+/* Those that do not wait: of all, of a workspace. */
+uint32_t held_used(const struct held *held);
+uint32_t held_used_by(const struct held *held, struct span workspace);
+/* Copies at most `max` workspaces of a partition, in no order, with what they use; returns how
+ * many. Names live until the next change. */
 uint32_t held_workspaces_of(const struct held *held, uint32_t partition, struct held_workspace *ret,
                             uint32_t max);
 

@@ -14,6 +14,7 @@
 #include "worker/address_rules.h"
 #include "worker/claim.h"
 #include "worker/held.h"
+#include "worker/kind_places.h"
 #include "worker/reconcile.h"
 #include "worker/sweep.h"
 #include "worker/transfer.h"
@@ -154,6 +155,7 @@ static void drain(struct worker *worker, const char *why)
     log_info("draining", "why", why, "in_flight", LOG_I64(held_count(worker->held)));
     scheduler_stop(worker->scheduler);
     sweep_stop(worker->sweep);
+    kind_places_stop(worker->kind_places);
     worker_check_drained(worker);
 }
 
@@ -245,6 +247,7 @@ static int create_parts(struct worker *worker)
     }
     err = transfers_create(worker->loop, &limits, worker->address_rules, &worker->transfers);
     err = err == 0 ? held_create(&worker->held) : err;
+    err = err == 0 ? kind_places_create(settings, &worker->kind_places) : err;
     err = err == 0 ? scheduler_create(worker, &worker->scheduler) : err;
     err = err == 0 ? reconcile_create(worker, &worker->reconcile) : err;
     err = err == 0 ? sweep_create(worker, &worker->sweep) : err;
@@ -299,6 +302,7 @@ static void stop(struct worker *worker)
     sweep_destroy(&worker->sweep);
     reconcile_destroy(&worker->reconcile);
     scheduler_destroy(&worker->scheduler);
+    kind_places_destroy(&worker->kind_places);
     held_destroy(&worker->held);
     address_rules_destroy(&worker->address_rules);
 }

@@ -18,6 +18,7 @@
 #include "worker/http_request.h"
 
 struct held;
+struct kind_places;
 struct scheduler;
 struct transfers;
 struct address_rules;
@@ -35,6 +36,7 @@ struct worker {
     struct address_rules *address_rules;
     struct transfers *transfers;
     struct held *held;
+    struct kind_places *kind_places;
     struct scheduler *scheduler;
     struct reconcile *reconcile;
     struct sweep *sweep;

@@ -63,7 +63,8 @@ struct kind {
     char *follow_up_edit, *follow_up_remove; /* names of kinds, or NULL */
     struct verify_lookup verify;
     enum on_ambiguous on_ambiguous;
-    int64_t timeout_ms; /* default: delivery_timeout */
+    uint32_t max_in_flight; /* per worker; 0: no limit of its own */
+    int64_t timeout_ms;     /* default: delivery_timeout */
     int64_t verify_settle_ms;
     int64_t verify_delay_ms;
     int64_t retry_backoff_ms, max_backoff_ms;
