@@ -1,6 +1,7 @@
 """Operations on whole workspaces: park, unpark, pause, resume, sweeps, cleanup, targets, lists. Contract §3, §7."""
 import contextlib
 import http.client
+import signal
 import threading
 import time
 
@@ -66,6 +67,20 @@ class Pausing(Workspaces):
         self.op('resume')
         answer = daemon.call('GET', '/v1/workspaces/w')
         self.assertFalse(answer.json()['paused'] if answer.status == 200 else False)
+
+    def test_paused_before_the_first_claim_after_a_start(self):
+        daemon, target = self.start()
+        self.assertEqual(self.op('pause'), {'paused': True})  # it holds nothing yet
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            daemon.restart(how)
+            paused = [daemon.accept_ok(f's{i}', kind='note', payload={'n': i}) for i in range(5)]
+            other = daemon.accept_ok('s', kind='note', payload={}, workspace='other')
+            daemon.wait_status(other, 'sent', 'other')
+            for entry in paused:
+                self.assertEqual((daemon.status(entry), daemon.entry(entry).json().get('sends', 0)), ('pending', 0))
+        self.assertEqual(len(target.posts()), 2)
+        self.op('resume')
+        wait_until(lambda: len(target.stored()) == 12, 15, 'all of them')
 
     def test_what_is_in_flight_finishes_and_its_session_goes_no_further(self):
         daemon, target = self.start()
