@@ -146,7 +146,11 @@ void delivery_end(struct delivery *delivery)
     struct worker *worker = delivery->worker;
 
     kind_place_leave(delivery);
-    held_remove(worker->held, workspace_of(delivery), session_of(delivery));
+    if (delivery->is_detached) {
+        worker->detached--;
+    } else {
+        held_remove(worker->held, workspace_of(delivery), session_of(delivery));
+    }
     metrics_set(worker->metrics, METRIC_locks_held, 0, held_count(worker->held));
     if (delivery->shown >= 0) {
         lock_table_clear(worker->shm, delivery->shown);
@@ -185,6 +189,23 @@ static void give_back(struct worker *worker, const struct claim *claim, int64_t 
     store_release(worker->store, &ref, delay_ms, on_given_back, worker);
 }
 
+/* The session is claimed anew while a request of ours is still under way: its lock was taken away,
+ * for an echo confirmed the entry. The lane goes on; what becomes of the request is still told to
+ * the store, which may have somebody waiting for its answer. */
+static bool detach(struct delivery *delivery)
+{
+    struct worker *worker = delivery->worker;
+
+    if (delivery->step != STEP_REQUESTING && delivery->step != STEP_LOOKING_UP &&
+        delivery->step != STEP_GUARDING) {
+        return false;
+    }
+    held_remove(worker->held, workspace_of(delivery), session_of(delivery));
+    delivery->is_detached = true;
+    worker->detached++;
+    return true;
+}
+
 void delivery_take(struct worker *worker, const struct claim *claim, int64_t sent_boot_ms)
 {
     struct delivery *delivery = held_find(worker->held, claim->workspace, claim->entry.session);
@@ -192,7 +213,7 @@ void delivery_take(struct worker *worker, const struct claim *claim, int64_t sen
     if (delivery && strcmp(delivery->token.text, claim->token.text) == 0) {
         return; /* the same answer told twice */
     }
-    if (delivery) {
+    if (delivery && !detach(delivery)) {
         /* Its outcome was applied, but that answer was lost with a connection: it is still to be
          * asked for again. Until then the session has no room for a second claim. */
         give_back(worker, claim, STILL_HELD_MS);

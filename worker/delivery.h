@@ -73,8 +73,9 @@ struct delivery {
     int shown;               /* index in the shared lock table, or negative */
     enum delivery_place place;
     struct delivery *next_waiting, *previous_waiting; /* while it waits for one */
-    bool must_ask_owner;           /* it has waited: much may have happened to the entry */
-    bool is_guarded;               /* the guard has been asked about this outcome */
+    bool must_ask_owner; /* it has waited: much may have happened to the entry */
+    bool is_detached;    /* its session is another delivery's now: only its answer is waited for */
+    bool is_guarded;     /* the guard has been asked about this outcome */
     struct lookup_subject subject; /* of the look-up that runs */
     struct http_request_text text; /* of the request that runs */
     void *work;                    /* the executor's own, freed with the attempt */

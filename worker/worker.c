@@ -181,7 +181,8 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
 void worker_check_drained(struct worker *worker)
 {
     if (worker->is_draining && held_count(worker->held) == 0 && worker->giving_back == 0 &&
-        scheduler_outstanding(worker->scheduler) == 0 && sweep_outstanding(worker->sweep) == 0) {
+        worker->detached == 0 && scheduler_outstanding(worker->scheduler) == 0 &&
+        sweep_outstanding(worker->sweep) == 0) {
         uv_stop(worker->loop);
     }
 }

@@ -45,6 +45,7 @@ struct worker {
     int64_t
         beat_acked_boot_ms; /* when the beat that the store acknowledged last was sent; 0: never */
     uint64_t next_claim;    /* number in the next token */
+    uint32_t detached;      /* deliveries whose session is held by another one now */
     uint32_t giving_back;   /* claims on their way back to the store, held by no delivery */
     bool is_draining;
 

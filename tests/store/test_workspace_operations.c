@@ -404,7 +404,9 @@ static void op_person(void)
     for (unsigned w = 0; w < WORKSPACES; w++) {
         ws = is_of(was, workspaces[w]) ? workspaces[w] : ws;
     }
-    const bool is_busy = was->is_staged || strcmp(was->status, "delivering") == 0;
+    /* What the target owns is not sent or verified now: it has not failed, and can't be taken away.
+     */
+    const bool is_busy = was->is_staged || (!is_retry && strcmp(was->status, "delivering") == 0);
     const bool is_failed = strcmp(was->status, "error") == 0;
     const enum person_result expected = is_busy                  ? PERSON_BUSY
                                         : is_retry && !is_failed ? PERSON_NOT_FAILED

@@ -196,6 +196,21 @@ class Edits(SystemTest):
         self.assertEqual(self.call('POST', '/confirm', {'entryID': 'ob_none'}).json(), {'confirmed': False})
         self.server.release()
 
+    def test_the_lane_goes_on_after_an_echo_in_the_same_worker_too(self):
+        self.begin(workers=1)
+        self.server.script(path='/create', hold=True, answer={'id': 9})
+        first = self.send('create', {'text': 'one'}, clientMessageID='m1')
+        wants = self.send('plain', {'id': None}, session='other', depends_on=[first])
+        second = self.send('plain', {'n': 2})
+        wait_until(lambda: self.server.posts(path='/create'), 10, 'in flight')
+        self.call('POST', '/confirm', {'entryID': first})
+        self.daemon_.wait_status(second, 'sent')
+        self.assertEqual(self.daemon_.status(wants), 'pending')
+        self.server.release()
+        self.daemon_.wait_status(wants, 'sent')
+        self.assertEqual(self.bodies('/plain'), [{'n': 2}, {'id': 9}])
+        self.assertEqual(self.daemon_.stop(), 0)
+
     def test_after_an_echo_without_a_result_dependents_wait_for_the_answer(self):
         self.begin()
         self.server.script(path='/create', hold=True, answer={'id': 12})
