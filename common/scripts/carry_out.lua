@@ -80,11 +80,16 @@ local function create()
       fields[#fields + 1] = made[name]
     end
   end
-  if made.rank < now then
+  local is_ranked = made.rank > 0 and made.rank < now
+  if is_ranked then
     fields[#fields + 1], fields[#fields + 2] = 'rank', string.format('%.0f', made.rank)
   end
   call(unpack(fields))
-  enter_queue(ses, made.id, math.min(made.rank, now), made.deps)
+  if is_ranked then
+    enter_queue(ses, made.id, made.rank, made.deps)
+  else
+    call('RPUSH', key('outboxq', ws, ses), made.id)
+  end
   recount(ws, made.id, e, nil, 'pending')
   set_deps(made.id, made.deps)
   touch(made.session)

@@ -28,6 +28,7 @@ struct planning {
     struct resolver_entry *entries;
     uint32_t count;
     struct resolver_plan plan;
+    int64_t now_ms;
     struct buf body; /* of the entry that the patch goes to, or that is created */
 };
 
@@ -419,7 +420,10 @@ static void put_created(msgpack_packer *packer, const struct planning *planning,
     put_member(packer, "reason",
                span_of(planning->request->operation == RESOLVER_EDIT ? "edit" : "retry"));
     put(packer, span_of("rank"));
-    (void)msgpack_pack_int64(packer, plan->created_rank);
+    /* 0: nothing waits for it, and it goes to the end. Its time would put it before what was
+     * accepted in the same millisecond. */
+    (void)msgpack_pack_int64(packer,
+                             plan->created_rank < planning->now_ms ? plan->created_rank : 0);
     put_deps(packer, planning, plan->created_deps, plan->created_dep_count);
     put_if_match(packer, is_replacement ? from->conflict_current : none);
 }
@@ -489,7 +493,7 @@ static bool was_done(const struct planning *planning, enum resolver_what *ret_wh
 int operate_plan_make(const struct operate_request *request, const struct redisReply *rows,
                       int64_t now_ms, struct operate_plan *ret)
 {
-    struct planning planning = {.request = request};
+    struct planning planning = {.request = request, .now_ms = now_ms};
     int err = read_rows(&planning, rows);
 
     *ret = (struct operate_plan){0};
