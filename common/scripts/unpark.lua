@@ -24,7 +24,9 @@ return walk_sessions(function(ses, id, e)
   end
   local ekey = key('outboxe', ws, id)
   local to = status_again(ses, id, e)
-  call('HSET', ekey, 'status', to, 'nextAttemptAt', call('HGET', ekey, 'awaits') or 0, 'operation', ARGV[4])
+  local _, till = await_without(ekey, '')
+  till = string.format('%.0f', till)
+  call('HSET', ekey, 'status', to, 'nextAttemptAt', till, 'operation', ARGV[4])
   if to == 'verifying' then
     call('HSET', ekey, 'verifyAttempts', 0)
   end

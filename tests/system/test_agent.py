@@ -156,7 +156,7 @@ class AnswersThatAreLost(AgentTest):
         rule = self.on_lookup(status=500)
         entry = self.prompt(daemon=daemon)
         self.assertEqual(self.assertError(daemon, entry, 'unverifiable')['verifyAttempts'], 3)
-        self.assertEqual(len(self.agent.message_lookups(self.session)), 3)
+        self.assertIn(len(self.agent.message_lookups(self.session)), (3, 4))  # a sweep may have looked, too
         rule.fields['times'] = 0
         self.assertEqual(daemon.call('POST', f'/v1/workspaces/w/entries/{entry}/retry').status, 200)
         self.assertOneMessage(entry, posts=1, daemon=daemon)

@@ -60,3 +60,16 @@ local function check_deps(ws, ses, id, text)
   end
   return left[1] and 'waits' or 'free'
 end
+
+-- `awaits` of an entry: answers that may still fill its payload, each with the time until which it is waited for
+-- ("id@ms id@ms"). Without `id` the latest of those times, 0 if there is none.
+local function await_without(ekey, id)
+  local left, latest = {}, 0
+  for who, till in (call('HGET', ekey, 'awaits') or ''):gmatch('([^%s@]+)@(%d+)') do
+    if who ~= id then
+      left[#left + 1] = who .. '@' .. till
+      latest = math.max(latest, whole(till))
+    end
+  end
+  return table.concat(left, ' '), latest
+end

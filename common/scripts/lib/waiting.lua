@@ -25,7 +25,10 @@ local function release_dependents(ws, id, result, await)
       write_deps(ekey, left)
       give_result(ekey, result)
       if await and has_null(ekey) then
-        call('HSET', ekey, 'nextAttemptAt', now + await, 'awaits', now + await)
+        local others, latest = await_without(ekey, id)
+        local till = string.format('%.0f', now + await)
+        call('HSET', ekey, 'nextAttemptAt', string.format('%.0f', math.max(latest, now + await)), 'awaits',
+             others == '' and id .. '@' .. till or others .. ' ' .. id .. '@' .. till)
         call('SADD', key('outboxawait', ws, id), waiting[i])
         call('PEXPIRE', key('outboxawait', ws, id), await)
       end
@@ -50,9 +53,14 @@ local function late_answer(ws, id, result)
     local e = load(ws, waiting[i])
     if e and e.sends == 0 then
       give_result(ekey, result)
-      call('HDEL', ekey, 'awaits')
+      local others, latest = await_without(ekey, id)
+      if others ~= '' then
+        call('HSET', ekey, 'awaits', others)
+      else
+        call('HDEL', ekey, 'awaits')
+      end
       if e.status == 'pending' then
-        call('HSET', ekey, 'nextAttemptAt', 0)
+        call('HSET', ekey, 'nextAttemptAt', string.format('%.0f', latest))
         rearm(ws, encode(e.session))
       end
     end

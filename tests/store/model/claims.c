@@ -246,6 +246,9 @@ bool perform_release(struct world *world, const struct operation *operation)
     }
     give_up(entry);
     sync_release(world->s, &entry->old);
+    if (entry->state != MODEL_OPEN) {
+        world_answer(world, operation->entry, 0); /* nothing was sent: there is none */
+    }
     return true;
 }
 
