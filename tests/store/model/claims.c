@@ -88,10 +88,14 @@ static void note_claim(struct world *world, const struct taken *taken)
         return;
     }
     struct model_entry *entry = &world->entries[number];
+    /* A late repeat of a call is told of the claim that its first run took. */
+    const bool is_told_again = entry->has_claim && entry->claim.sends == taken->sends &&
+                               strcmp(entry->claim.token.text, taken->token.text) == 0;
 
     give_up(entry);
     entry->claim = *taken;
-    entry->has_claim = entry->is_claim_new = true;
+    entry->has_claim = true;
+    entry->is_claim_new = entry->is_claim_new || !is_told_again;
     entry->claimed_content[0] = '\0';
     if (world->is_paused[entry->ws]) {
         world_fail(world, "%s is claimed, but its workspace is paused", taken->id);
