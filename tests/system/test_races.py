@@ -234,7 +234,8 @@ class Races(SystemTest):
                 for dep in deps:
                     chain = self.stands_for(dep)
                     was_there = any(k in stored and stored[k] <= at for k in chain)
-                    was_echoed = any(k in self.echoed and self.echoed[k] <= at for k in chain)
+                    # An echo that names an entry which was replaced means the replacement.
+                    was_echoed = any(when <= at and set(chain) & set(self.stands_for(k)) for k, when in self.echoed.items())
                     # What it depended on was discarded, and a person sent it all the same.
                     was_dropped = self.show(chain[-1])['status'] != 'sent' and \
                         any(t <= at for k in self.stands_for(origin) for t in self.touched.get(k, []))
