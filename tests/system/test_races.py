@@ -152,7 +152,8 @@ class Races(SystemTest):
         self.seed = os.environ.get('OUTBOXD_SEED', str(random.randrange(1 << 30)))
         self.the_target = TrickyTarget(self.seed).start()
         self.addCleanup(self.the_target.stop)
-        self.the_daemon = self.daemon(self.the_target, workers=2, kinds=KINDS, max_attempts=3, max_verify_attempts=5)
+        self.the_daemon = self.daemon(self.the_target, workers=2, kinds=KINDS, max_attempts=3, max_verify_attempts=5,
+                                      events_max=10000000)  # all of them are counted at the end
         self.known, self.depends_on, self.echoed = [], {}, {}
         self.touched = collections.defaultdict(list)  # by ID: when a person began to retry or edit it
         self.answers, self.server_errors = collections.Counter(), []
