@@ -392,9 +392,7 @@ static void plan_remove(struct work *work)
 
     if (entry->status == STATUS_ERROR && !is_busy(entry)) {
         discard(work);
-    } else if (is_unsent(entry)) {
-        end_target(work, RESOLVER_ENDS_REMOVED, RESOLVER_REMOVED);
-    } else if (entry->part == RESOLVER_PART_NONE && entry->can_follow_remove) {
+    } else if (!is_unsent(entry) && entry->part == RESOLVER_PART_NONE && entry->can_follow_remove) {
         remove_by_follow_up(work);
     } else if (is_busy(entry)) {
         work->plan->result = RESOLVER_BUSY;
