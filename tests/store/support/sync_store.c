@@ -412,6 +412,15 @@ void sync_walk_begin(struct sync_store *s, enum walk_kind kind, const char *ws, 
     store_walk(s->store, &request, on_walk, walking);
 }
 
+/* Two answers on another connection: what was asked for has been done by the server then. */
+void sync_walk_on(struct sync_store *walker, struct sync_store *other)
+{
+    uv_run(walker->loop, UV_RUN_NOWAIT);
+    uv_run(walker->loop, UV_RUN_NOWAIT);
+    sync_raw(other, "PING");
+    sync_raw(other, "PING");
+}
+
 void sync_walk_end(struct sync_store *s, struct sync_walking *walking)
 {
     while (!walking->is_done) {

@@ -90,6 +90,8 @@ struct sync_walking {
 };
 void sync_walk_begin(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step,
                      struct sync_walking *walking);
+/* Lets it go on for a step or two; `other`: another connection to the same server. */
+void sync_walk_on(struct sync_store *walker, struct sync_store *other);
 void sync_walk_end(struct sync_store *s, struct sync_walking *walking);
 /* The status, or how it ended, or "none". */
 const char *sync_state(struct sync_store *s, const char *ws, const char *id);
