@@ -53,7 +53,7 @@ local function audit(ws, id)
     mended = mended + 1
     return
   end
-  if queue_again(ws, ses, id, e) then
+  if queue_again(ws, ses, id) then
     mended = mended + 1
   end
   if not seen[ws .. ':' .. ses] then

@@ -56,8 +56,7 @@ local function enter_queue(ses, id, rank, list)
   local ids = call('LRANGE', queue, 0, -1)
   local before
   for i = #ids, 1, -1 do
-    local v = call('HMGET', key('outboxe', ws, ids[i]), 'rank', 'acceptedAt')
-    if whole(v[1] or v[2]) < rank or has_member(list, ids[i]) then
+    if rank_of(ws, ids[i]) < rank or has_member(list, ids[i]) then
       break
     end
     before = ids[i]
@@ -114,13 +113,6 @@ local function rearm_entry(id, e)
   event(ws, id, e, 'rearmed', 'reason', plan.reason)
 end
 
-local function fail(id, e)
-  call('HSET', key('outboxe', ws, id), 'status', 'error', 'nextAttemptAt', 0, 'lastError',
-       cjson.encode({code = 'dependency_discarded', message = 'what it waited for was discarded'}))
-  recount(ws, id, e, e.status, 'error')
-  event(ws, id, e, 'error', 'code', 'dependency_discarded')
-end
-
 local function finish_entry(id, e, how)
   local ses = encode(e.session)
   if how == 'replaced' then
@@ -160,7 +152,7 @@ for i = 1, #plan.changes do
     if change.fate == 'rearmed' then
       rearm_entry(change.id, e)
     elseif change.fate == 'fails' then
-      fail(change.id, e)
+      fail_with_chain(ws, change.id, e)
     elseif change.fate ~= 'stays' then
       set_deps(change.id, {})
       finish_entry(change.id, e, change.fate)

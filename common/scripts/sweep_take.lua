@@ -4,22 +4,14 @@
 -- include: core
 local max, hold = tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local function field(fields, name)
-  for i = 1, #fields, 2 do
-    if fields[i] == name then
-      return fields[i + 1]
-    end
-  end
-end
-
 local found = {}
 local due = call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, max)
 for i = 1, #due do
   local ws, id = due[i]:match('^([^:]*):(.*)$')
   local fields = ws and redis.pcall('HGETALL', key('outboxe', ws, id)) or {}
-  if field(fields, 'status') == 'error' then
+  if member(fields, 'status') == 'error' then
     call('ZADD', KEYS[1], now + hold, due[i])
-    found[#found + 1] = {ws, encode(field(fields, 'session') or ''), id, 'verify', 'sweep', fields, conf(ws)}
+    found[#found + 1] = {ws, encode(member(fields, 'session') or ''), id, 'verify', 'sweep', fields, conf(ws)}
   else
     call('ZREM', KEYS[1], due[i]) -- no such entry, or one that a sweep has nothing to do with
   end

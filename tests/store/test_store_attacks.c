@@ -102,6 +102,17 @@ static void a_repeated_finish_extends_the_lock_of_the_next_entry_again(void **st
     holds();
 }
 
+static void a_replacement_that_lost_its_place_gets_back_before_what_it_stands_before(void **state)
+{
+    (void)state;
+    accept_in("s", "a", "", "s");
+    accept_in("s", "b", "", "s");
+    sync_raw(s, "HSET outboxe:{%u}:ws:b rank 1", p); /* it stands in for an older one */
+    sync_raw(s, "LREM outboxq:{%u}:ws:s 0 b", p);
+    assert_true(sync_audit(s, "ws") > 0);
+    assert_string_equal(sync_raw(s, "LINDEX outboxq:{%u}:ws:s 0", p), "b");
+}
+
 /* ---- late callers ---------------------------------------------------------------------------- */
 
 static void a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight(void **state)
@@ -313,6 +324,7 @@ int main(void)
         ATTACK(a_repeated_retry_answers_the_same_and_rearms_only_once),
         ATTACK(a_repeated_begin_of_a_send_extends_the_lock_again),
         ATTACK(a_repeated_finish_extends_the_lock_of_the_next_entry_again),
+        ATTACK(a_replacement_that_lost_its_place_gets_back_before_what_it_stands_before),
         ATTACK(a_late_repeat_of_an_attempt_that_never_began_takes_back_no_later_send),
         ATTACK(a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight),
         ATTACK(a_release_that_names_an_older_send_never_gives_back_what_is_being_sent),

@@ -110,13 +110,23 @@ local function conf(ws)
   return confs[ws]
 end
 
-local function setting(ws, name)
-  local fields = conf(ws)
+-- A field of what HGETALL gave.
+local function member(fields, name)
   for i = 1, #fields, 2 do
     if fields[i] == name then
       return fields[i + 1]
     end
   end
+end
+
+local function setting(ws, name)
+  return member(conf(ws), name)
+end
+
+-- Where an entry stands in the order of its workspace: its acceptance, unless it stands in for an older one.
+local function rank_of(ws, id)
+  local v = call('HMGET', key('outboxe', ws, id), 'rank', 'acceptedAt')
+  return whole(v[1] or v[2])
 end
 
 -- Until when nothing of a workspace is claimed: 0, or a cleanup's last word (lib/cleaning.lua), or until somebody resumes it.

@@ -17,6 +17,13 @@ local function give_result(ekey, line)
   end
 end
 
+local function fail_with_chain(ws, id, e)
+  call('HSET', key('outboxe', ws, id), 'status', 'error', 'nextAttemptAt', 0, 'lastError',
+       cjson.encode({code = 'dependency_discarded', message = 'what it waited for was discarded'}))
+  recount(ws, id, e, e.status, 'error')
+  event(ws, id, e, 'error', 'code', 'dependency_discarded')
+end
+
 -- What waits for something that can't happen any more fails, and so does what waits for that. Sessions become due, so that a
 -- claim finds out what may go now; `walked` is the one whose walk found it.
 local function fail_chain(ws, id, walked)
@@ -24,10 +31,7 @@ local function fail_chain(ws, id, walked)
   if not e or not (is_open[e.status] or e.status == 'parked') then
     return
   end
-  call('HSET', key('outboxe', ws, id), 'status', 'error', 'nextAttemptAt', 0, 'lastError',
-       cjson.encode({code = 'dependency_discarded', message = 'what it waited for was discarded'}))
-  recount(ws, id, e, e.status, 'error')
-  event(ws, id, e, 'error', 'code', 'dependency_discarded')
+  fail_with_chain(ws, id, e)
   local ses = encode(e.session)
   if ses ~= walked and call('EXISTS', key('outboxlock', ws, ses)) == 0 and call('ZSCORE', key('outboxws', ws), ses) then
     call('ZADD', key('outboxws', ws), now, ses)

@@ -18,10 +18,5 @@ end
 
 -- `fields` as HGETALL gives them.
 local function failed_deps_of(ws, fields)
-  for i = 1, #fields, 2 do
-    if fields[i] == 'deps' then
-      return failed_deps(ws, fields[i + 1])
-    end
-  end
-  return ''
+  return failed_deps(ws, member(fields, 'deps'))
 end

@@ -132,16 +132,17 @@ local function next_or_unlock(ws, ses, token, ttl, want)
   return false, delay_until(unlock(ws, ses))
 end
 
--- An entry that is in no queue has lost its place there: it goes before the first one that was accepted later.
-local function queue_again(ws, ses, id, e)
+-- An entry that is in no queue has lost its place there: it goes before the first one that stands behind it.
+local function queue_again(ws, ses, id)
   local queue = key('outboxq', ws, ses)
   if call('LPOS', queue, id) then
     return false
   end
   local ids = call('LRANGE', queue, 0, -1)
+  local rank = rank_of(ws, id)
   for i = 1, #ids do
-    local other = load(ws, ids[i])
-    if other and (other.accepted > e.accepted or (other.accepted == e.accepted and ids[i] > id)) then
+    local other = rank_of(ws, ids[i])
+    if other > rank or (other == rank and ids[i] > id) then
       call('LINSERT', queue, 'BEFORE', ids[i], id)
       return true
     end
@@ -158,7 +159,7 @@ local function recover_staged(ws, ses)
     local id = ids[i]
     local e = load(ws, id)
     if e then
-      queue_again(ws, ses, id, e)
+      queue_again(ws, ses, id)
     end
     if e and e.status == 'delivering' and not e.prior then
       outcome_unknown(ws, id, e)
