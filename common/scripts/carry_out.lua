@@ -84,6 +84,13 @@ local function create()
     fields[#fields + 1], fields[#fields + 2] = 'rank', string.format('%.0f', made.rank)
   end
   call(unpack(fields))
+  -- A root knows that it is followed: related.lua then looks for all that does, also where a follow-up between was echoed.
+  if made.replaces ~= '' and call('HGET', key('outboxe', ws, made.replaces), 'followed') then
+    call('HSET', key('outboxe', ws, made.id), 'followed', 1)
+  end
+  if made.root ~= '' and call('EXISTS', key('outboxe', ws, made.root)) == 1 then
+    call('HSET', key('outboxe', ws, made.root), 'followed', 1)
+  end
   if is_ranked then
     enter_queue(ses, made.id, made.rank, made.deps)
   else

@@ -27,6 +27,16 @@ local function add(other)
 end
 
 add(id)
+local root = call('HGET', key('outboxe', ws, id), 'root') or id
+local v = call('HMGET', key('outboxe', ws, root), 'followed', 'session')
+if v[1] then
+  local lane = call('LRANGE', key('outboxq', ws, encode(v[2] or '')), 0, -1)
+  for i = 1, #lane do
+    if call('HGET', key('outboxe', ws, lane[i]), 'root') == root then
+      add(lane[i])
+    end
+  end
+end
 local at = 1
 while at <= #rows and #rows <= limit do -- all that waits
   local waiting = call('SMEMBERS', key('outboxdep', ws, rows[at][1]))

@@ -151,11 +151,32 @@ static void all_that_an_echo_leaves_open_wait_for_the_answer(void **state)
     assert_holds();
 }
 
+/* An echo takes a follow-up out of the middle of a chain: its end is still what a later edit meets.
+ */
+static void
+an_edit_meets_the_removal_at_the_end_of_the_chain_whatever_was_echoed_between(void **state)
+{
+    (void)state;
+    accept_note("a", "note", "", NULL);
+    take("note");
+    operate(RESOLVER_EDIT, "note", "edit", "{\"v\":2}", RESOLVER_FOLLOW_UP);
+    operate(RESOLVER_REMOVE, "note", "removal", "", RESOLVER_FOLLOW_UP);
+    assert_true(sync_confirm(s, "ws", "edit", "", "", "", AN_HOUR_MS).is_new);
+    assert_int_equal(
+        sync_operate(s, settings, RESOLVER_EDIT, "ws", "note", "late", "{\"v\":3}").result,
+        OPERATE_ALREADY_SENT);
+    assert_string_equal(sync_operate(s, settings, RESOLVER_REMOVE, "ws", "note", "x", "").subject,
+                        "removal");
+    assert_holds();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_is_confirmed_while_it_waits_is_not_waited_for_any_more, empty),
         cmocka_unit_test_setup(all_that_an_echo_leaves_open_wait_for_the_answer, empty),
+        cmocka_unit_test_setup(
+            an_edit_meets_the_removal_at_the_end_of_the_chain_whatever_was_echoed_between, empty),
         cmocka_unit_test_setup(a_replacement_with_an_edits_content_keeps_its_name, empty),
     };
     struct valkey *server = valkey_start(NULL);
