@@ -39,9 +39,14 @@ static int complain_syntax(struct settings_source *source, const yaml_parser_t *
     }
     size_t line = parser->problem_mark.line + 1;
 
-    settings_complain(source, line, NULL, "not valid YAML: %s%s%s",
+    /* `{url: /pay/{id}}`: braces of a template end the mapping that they stand in. */
+    const bool is_in_braces = parser->context && strstr(parser->context, "flow mapping");
+
+    settings_complain(source, line, NULL, "not valid YAML: %s%s%s%s",
                       parser->problem ? parser->problem : "cannot be read",
-                      parser->context ? " " : "", parser->context ? parser->context : "");
+                      parser->context ? " " : "", parser->context ? parser->context : "",
+                      is_in_braces ? " (within { } a value with a brace or a comma needs quotes)"
+                                   : "");
     return -EINVAL;
 }
 

@@ -146,6 +146,8 @@ static void each_mistake_has_its_line(void **state)
         {"node: !!str a", "t:1: tags (!name) are not supported"},
         {"node: a\n---\nnode: b", "t:2: a second document begins here"},
         {"node: [a", "not valid YAML"},
+        {"target: {url: http://a/{workspace}/b, username: u}",
+         "(within { } a value with a brace or a comma needs quotes)"},
         {"node: a\n\tb: c", "not valid YAML"},
         {"a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1}}}}}}}}}}}}}}}}}",
          "nested too deeply"},
