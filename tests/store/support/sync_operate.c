@@ -10,7 +10,6 @@ struct waiting {
     bool is_done;
     enum accept_result accepted;
     char id[64];
-    struct outcome_copy outcome;
     struct sync_operated operated;
     struct confirm_answer confirmed;
 };
@@ -80,64 +79,6 @@ enum accept_result sync_accept_entry(struct sync_store *s, const struct settings
         memcpy(ret_id, w.id, sizeof(w.id));
     }
     return w.accepted;
-}
-
-static struct claim_ref ref_of(const struct taken *taken)
-{
-    return (struct claim_ref){
-        .workspace = span_of(taken->workspace),
-        .session = span_of(taken->session),
-        .id = span_of(taken->id),
-        .token = taken->token,
-        .sends = taken->sends,
-        .status = taken->status,
-    };
-}
-
-static void on_outcome(enum store_result result, const struct outcome_answer *answer, void *arg)
-{
-    struct waiting *w = answered(result, arg);
-
-    w->outcome.applied = answer->applied;
-    w->outcome.next_due_ms = answer->next_due_ms;
-    w->outcome.has_next = answer->next != NULL;
-    if (answer->next) {
-        sync_copy_claim(answer->next, &w->outcome.next);
-    }
-}
-
-struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
-                                     const char *result, bool want_next)
-{
-    struct waiting w = {0};
-    const struct claim_ref ref = ref_of(taken);
-
-    store_finish(s->store, &ref, VIA_ANSWER, span_of(result), want_next, on_outcome, &w);
-    wait_for(s, &w);
-    return w.outcome;
-}
-
-struct outcome_copy sync_settle_with(struct sync_store *s, const struct taken *taken,
-                                     enum outcome outcome, const char *current, bool want_next)
-{
-    struct waiting w = {0};
-    struct settle_request request = {.ref = ref_of(taken), .want_next = want_next};
-    const struct lifecycle_state state = {.status = taken->status, .attempts = taken->attempts};
-    const struct lifecycle_input input = {.outcome = outcome, .retry_after_ms = -1};
-
-    if (lifecycle_apply(&state, &input, &sync_limits, &request.step) < 0) {
-        return (struct outcome_copy){0}; /* this can't become of it */
-    }
-    request.is_unsent = outcome == OUTCOME_TRANSIENT && taken->status == STATUS_DELIVERING;
-    request.error_code =
-        span_of(request.step.code == CODE_NONE || request.step.code == CODE_FROM_TARGET
-                    ? outcome_name(outcome)
-                    : error_code_name(request.step.code));
-    request.error_message = span_of("as the test says");
-    request.conflict_current = span_of(current);
-    store_settle(s->store, &request, on_outcome, &w);
-    wait_for(s, &w);
-    return w.outcome;
 }
 
 static void on_operated(enum store_result result, const struct operate_answer *answer, void *arg)

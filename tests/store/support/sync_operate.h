@@ -1,5 +1,5 @@
-/* What sync_store.h has of people's operations and dependencies, in full: acceptance with what an
- * entry waits for, outcomes with results, operations with kinds that are declared, the echo. */
+/* People's operations and dependencies in full: acceptance with what an entry waits for, operations
+ * with kinds that are declared, the echo. */
 #ifndef TESTS_STORE_SUPPORT_SYNC_OPERATE_H
 #define TESTS_STORE_SUPPORT_SYNC_OPERATE_H
 
@@ -16,13 +16,6 @@ struct sync_entry {
 /* Flags are those of the kind in `settings`. ret_id: 64 bytes, or NULL. */
 enum accept_result sync_accept_entry(struct sync_store *s, const struct settings *settings,
                                      const struct sync_entry *entry, char *ret_id);
-
-/* Confirmed, with a result: JSON, or "". */
-struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
-                                     const char *result, bool want_next);
-/* Any other outcome, as a worker writes it down; `current` of a conflict: JSON. */
-struct outcome_copy sync_settle_with(struct sync_store *s, const struct taken *taken,
-                                     enum outcome outcome, const char *current, bool want_next);
 
 struct sync_operated {
     enum operate_result result;

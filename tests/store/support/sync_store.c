@@ -233,18 +233,25 @@ static void on_outcome(enum store_result result, const struct outcome_answer *an
     }
 }
 
-struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken, bool want_next)
+struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
+                                     const char *result, bool want_next)
 {
     struct waiting w = {0};
     const struct claim_ref ref = ref_of(taken);
 
-    store_finish(s->store, &ref, VIA_ANSWER, (struct span){0}, want_next, on_outcome, &w);
+    store_finish(s->store, &ref, VIA_ANSWER, span_of(result), want_next, on_outcome, &w);
     run_until(s, &w, "finish");
     return w.outcome;
 }
 
-struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
-                                enum outcome outcome, bool want_next)
+struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken, bool want_next)
+{
+    return sync_finish_with(s, taken, "", want_next);
+}
+
+/* False: the table has no such transition. */
+static bool settle(struct sync_store *s, const struct taken *taken, enum outcome outcome,
+                   const char *current, bool want_next, struct outcome_copy *ret)
 {
     struct waiting w = {0};
     struct settle_request request = {.ref = ref_of(taken), .want_next = want_next};
@@ -252,16 +259,39 @@ struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
     const struct lifecycle_input input = {.outcome = outcome, .retry_after_ms = -1};
 
     if (lifecycle_apply(&state, &input, &sync_limits, &request.step) < 0) {
-        die("settle: no such transition", STORE_OK);
+        return false;
     }
     request.is_unsent = outcome == OUTCOME_TRANSIENT && taken->status == STATUS_DELIVERING;
-    /* What a sweep looks for; any other code says which outcome it was. */
     request.error_code =
-        span_of(request.step.code == CODE_UNVERIFIABLE ? "unverifiable" : outcome_name(outcome));
+        span_of(request.step.code == CODE_NONE || request.step.code == CODE_FROM_TARGET
+                    ? outcome_name(outcome)
+                    : error_code_name(request.step.code));
     request.error_message = span_of("as the test says");
+    request.conflict_current = span_of(current);
     store_settle(s->store, &request, on_outcome, &w);
     run_until(s, &w, "settle");
-    return w.outcome;
+    *ret = w.outcome;
+    return true;
+}
+
+struct outcome_copy sync_settle_with(struct sync_store *s, const struct taken *taken,
+                                     enum outcome outcome, const char *current, bool want_next)
+{
+    struct outcome_copy copy = {0}; /* stays so where that can't become of it */
+
+    (void)settle(s, taken, outcome, current, want_next, &copy);
+    return copy;
+}
+
+struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
+                                enum outcome outcome, bool want_next)
+{
+    struct outcome_copy copy = {0};
+
+    if (!settle(s, taken, outcome, "", want_next, &copy)) {
+        die("settle: no such transition", STORE_OK);
+    }
+    return copy;
 }
 
 static void on_begin_send(enum store_result result, const struct begin_send_answer *answer,

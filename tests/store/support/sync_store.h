@@ -66,6 +66,12 @@ struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken,
 /* Settles through the lifecycle table with `outcome`; delays are those of `limits` below. */
 struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
                                 enum outcome outcome, bool want_next);
+/* Confirmed, with a result: JSON, or "". */
+struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
+                                     const char *result, bool want_next);
+/* Any other outcome, as a worker writes it down; `current` of a conflict: JSON. */
+struct outcome_copy sync_settle_with(struct sync_store *s, const struct taken *taken,
+                                     enum outcome outcome, const char *current, bool want_next);
 struct begin_send_answer sync_begin_send(struct sync_store *s, const struct taken *taken);
 bool sync_release(struct sync_store *s, const struct taken *taken);
 bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token);
