@@ -8,6 +8,7 @@
 
 #include "api/entropy.h"
 #include "api/hints.h"
+#include "common/base/kind_labels.h"
 
 struct uv_loop_s;
 struct settings;
@@ -32,6 +33,7 @@ struct api {
     struct entropy entropy;
     const char *durability; /* value of Outbox-Durability */
     const char *node;
+    struct kind_labels kinds; /* of the metrics */
     uint64_t generation;
     bool is_draining;
 };

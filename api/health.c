@@ -200,17 +200,13 @@ void handle_readyz(struct api *api, struct request *request)
 
 static int expose_table(const struct api *api, struct buf *out)
 {
-    const char *kinds[KIND_COUNT_MAX];
     const char *scripts[SCRIPT_COUNT];
 
-    for (size_t i = 0; i < api->settings->kind_count && i < KIND_COUNT_MAX; i++) {
-        kinds[i] = api->settings->kinds[i].name;
-    }
     for (size_t i = 0; i < SCRIPT_COUNT; i++) {
         scripts[i] = store_scripts[i].name;
     }
     const struct exposition_names names = {
-        .kinds = {kinds, api->settings->kind_count},
+        .kinds = {api->kinds.names, api->kinds.count},
         .scripts = {scripts, SCRIPT_COUNT},
         .routes = {route_labels, ROUTE_COUNT},
     };

@@ -242,6 +242,7 @@ static int run(const struct inherit_args *args, const struct settings *settings)
     };
     int err = uv_loop_init(&loop);
 
+    kind_labels_parse(&process.api.kinds, args->kinds ? args->kinds : "");
     raise_descriptor_limit(settings);
     err = err == 0 ? create_parts(&process, args) : err;
     if (err < 0) {

@@ -58,9 +58,7 @@ static void show(struct delivery *delivery)
 {
     struct shm_lock lock = {
         .activity = delivery->status == STATUS_DELIVERING ? SHM_LOCK_SENDING : SHM_LOCK_VERIFYING,
-        .kind = delivery->kind
-                    ? (uint32_t)settings_kind_index(delivery->worker->settings, delivery->kind)
-                    : UINT32_MAX,
+        .kind = delivery->kind ? delivery->kind->place : UINT32_MAX,
         .started_mono_ms = clock_mono_ms(),
     };
 

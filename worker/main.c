@@ -7,6 +7,7 @@
 
 #include "common/base/inherit.h"
 #include "common/base/inherit_settings.h"
+#include "common/base/kind_labels.h"
 #include "common/base/log.h"
 #include "common/base/settings.h"
 #include "worker/worker.h"
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
 {
     struct inherit_args args;
     struct settings *settings = NULL;
+    struct kind_labels labels;
     int status;
 
     if (inherit_parse_args(argc, argv, &args) < 0) {
@@ -24,6 +26,8 @@ int main(int argc, char **argv)
     if (inherit_read_settings("outboxd-worker", &settings) < 0 || !settings) {
         return 2;
     }
+    kind_labels_parse(&labels, args.kinds ? args.kinds : "");
+    kind_labels_apply(&labels, settings);
     (void)signal(SIGPIPE, SIG_IGN);
     if (log_init("worker", settings->log_level, settings->log_format, settings->log_file) < 0) {
         fprintf(stderr, "outboxd-worker: cannot open the log file (setting log.file)\n");

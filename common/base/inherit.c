@@ -47,6 +47,7 @@ enum option_id {
     OPTION_INCARNATION,
     OPTION_NODE,
     OPTION_LISTENERS,
+    OPTION_KINDS,
     OPTION_COUNT
 };
 
@@ -56,6 +57,7 @@ static const struct option options[] = {
     {"incarnation", required_argument, NULL, OPTION_INCARNATION},
     {"node", required_argument, NULL, OPTION_NODE},
     {"listeners", required_argument, NULL, OPTION_LISTENERS},
+    {"kinds", required_argument, NULL, OPTION_KINDS},
     {NULL, 0, NULL, 0},
 };
 
@@ -83,6 +85,9 @@ static bool take_option(enum option_id id, const char *value, struct inherit_arg
         is_good = parse_number(value, 10, INHERIT_LISTEN_MAX, &number);
         args->listener_count = (uint32_t)number;
         return is_good;
+    case OPTION_KINDS:
+        args->kinds = value;
+        return true;
     case OPTION_COUNT:
         break;
     }
@@ -111,7 +116,7 @@ int inherit_parse_args(int argc, char **argv, struct inherit_args *ret)
         (void)fprintf(stderr, "%s: unexpected argument '%s'\n", argv[0], argv[optind]);
         return -EINVAL;
     }
-    for (int i = 0; i < OPTION_LISTENERS; i++) { /* all but the last are required */
+    for (int i = 0; i < OPTION_LISTENERS; i++) { /* those before it are required */
         if (!seen[i]) {
             (void)fprintf(stderr, "%s: --%s is missing (started by outboxd, not by hand)\n",
                           argv[0], options[i].name);

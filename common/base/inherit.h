@@ -29,13 +29,14 @@ enum inherit_fd {
 };
 
 /* Command line of every child: PROGRAM --slot N --generation HEX --incarnation HEX --node NAME
- * [--listeners N] */
+ * [--listeners N] [--kinds NAME,NAME,…] */
 struct inherit_args {
     uint32_t slot;
     uint64_t generation;
     uint64_t incarnation;
     char node[65];
     uint32_t listener_count;
+    const char *kinds; /* in argv: kinds by their metric labels (kind_labels.h); NULL: none */
 };
 
 /* Reads a child's command line; prints what is wrong to stderr. Returns 0 or -EINVAL. */

@@ -70,6 +70,7 @@ struct kind {
     int64_t retry_backoff_ms, max_backoff_ms;
     int64_t retry_for_ms;
     uint32_t max_attempts, max_verify_attempts, max_transient_failures;
+    uint32_t place; /* its metric label (kind_labels.h) */
 };
 
 typedef int64_t setting_DURATION;
@@ -109,11 +110,20 @@ int settings_parse(const char *name, const char *bytes, size_t len, struct setti
                    struct settings_report *report);
 void settings_destroy(struct settings **settings);
 
+/* A configuration that is taken over by a running daemon (SIGHUP): every setting of `fresh` that
+ * needs a restart gets the value of `running`. Where it stands otherwise in `fresh` than in
+ * `configured` (what the running daemon was started with, before it resolved anything), its key is
+ * appended to *ret_left, separated by ", ". 0 or -ENOMEM; then `fresh` is of no use. */
+int settings_keep_running(struct settings *fresh, const struct settings *configured,
+                          const struct settings *running, struct buf *ret_left);
+/* An equal one of its own. 0 or -ENOMEM. */
+int settings_copy(const struct settings *settings, struct settings **ret);
+
 /* Writes YAML that settings_parse reads back to the same struct. with_secrets false: secrets appear
  * as "***" (--print-config); true: for the memfd that children inherit. Returns 0 or -ENOMEM. */
 int settings_print(const struct settings *settings, bool with_secrets, struct buf *out);
 
-/* The kind of that name (len bytes), or NULL. The index is its metric label. */
+/* The kind of that name (len bytes), or NULL, and its index in `kinds`. */
 const struct kind *settings_kind(const struct settings *settings, const char *name, size_t len);
 size_t settings_kind_index(const struct settings *settings, const struct kind *kind);
 /* Whether what an attempt of unknown outcome left at the target can be asked for: it has a look-up,

@@ -76,6 +76,8 @@ static struct kind *add_kind(struct settings_source *source, struct settings *se
     struct kind *kind = &settings->kinds[settings->kind_count++]; /* room: settings_read_kinds */
     int err = settings_set_defaults(kind_rows, KIND_ROW_COUNT, kind, settings);
 
+    kind->place = (uint32_t)settings->kind_count - 1;
+
     if (err < 0) {
         source->err = err;
         return NULL;

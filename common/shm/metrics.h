@@ -46,7 +46,7 @@ void metrics_observe_seconds(struct metrics *m, enum metric metric, size_t label
 /* The same from a difference of clock_mono_ns(): exact, no floating point. */
 void metrics_observe_ns(struct metrics *m, enum metric metric, size_t label, int64_t ns);
 
-/* kind: settings_kind_index(); script, route: index in their own tables (32 and more count as
+/* kind: its `place`; script, route: index in their own tables (32 and more count as
  * `other`). */
 void metrics_add_delivery(struct metrics *m, size_t kind, enum outcome outcome, uint64_t n);
 void metrics_add_store_request(struct metrics *m, size_t script, enum label_store_result result,
