@@ -36,6 +36,7 @@ struct api {
     struct kind_labels kinds; /* of the metrics */
     uint64_t generation;
     bool is_draining;
+    bool has_successor; /* draining, but another API serves: nobody need go away */
 };
 
 /* The API that a request came to. */

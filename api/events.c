@@ -34,7 +34,10 @@ static void on_joined(enum store_result result, void *arg)
     struct request *request = arg;
 
     if (result != STORE_OK) {
-        if (api_of(request)->is_draining) {
+        if (api_of(request)->has_successor) {
+            /* A stream that ends: whoever reads it connects again, to the successor. */
+            request_answer(request, 200, CONTENT_TYPE, span_of("retry: 200\n\n"));
+        } else if (api_of(request)->is_draining) {
             request_problem(request, PROBLEM_NOT_READY, span_of("it is stopping"));
         } else {
             request_store_failed(request, result);

@@ -138,7 +138,7 @@ static const char *not_ready(const struct api *api)
 {
     const struct health *health = api->health;
 
-    if (api->is_draining) {
+    if (api->is_draining && !api->has_successor) {
         return "it is stopping";
     }
     if (!store_is_up(api->store)) {

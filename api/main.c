@@ -24,6 +24,10 @@
 #include "common/store/store.h"
 
 #define HEARTBEAT_MS 500
+/* Keep-alive clients get a moment to send what they have begun; a long one where a successor
+ * serves: then the next answer of a connection is its last, and nearly none is cut. */
+#define STOP_IDLE_MS   1000
+#define RETIRE_IDLE_MS 5000
 #define DRAIN_MS                                                                                   \
     30000 /* requests that wait for the store; its calls have a shorter limit of their own */
 #define STORE_OUTSTANDING 4096 /* per connection; beyond: 503 */
@@ -31,7 +35,7 @@
 
 struct process {
     struct api api;
-    uv_signal_t on_term;
+    uv_signal_t on_term, on_retire;
     uv_poll_t on_lifeline;
     uv_timer_t heartbeat;
     bool has_said_ready;
@@ -103,7 +107,7 @@ static void on_drained(void *arg)
     uv_stop(process->api.loop);
 }
 
-static void drain(struct process *process, bool close_listeners, const char *why)
+static void drain(struct process *process, bool close_listeners, int64_t idle_ms, const char *why)
 {
     if (!process->api.is_draining) {
         log_info("draining", "why", why, "connections",
@@ -111,13 +115,25 @@ static void drain(struct process *process, bool close_listeners, const char *why
     }
     process->api.is_draining = true;
     event_hub_drain(process->api.events);
-    server_drain(process->api.server, close_listeners, DRAIN_MS, on_drained, process);
+    server_drain(process->api.server, close_listeners, idle_ms, DRAIN_MS, on_drained, process);
 }
 
 static void on_term(uv_signal_t *handle, int number)
 {
+    struct process *process = handle->data;
+
     (void)number;
-    drain(handle->data, false, "told to stop");
+    process->api.has_successor = false;
+    drain(process, false, STOP_IDLE_MS, "told to stop");
+}
+
+static void on_retire(uv_signal_t *handle, int number)
+{
+    struct process *process = handle->data;
+
+    (void)number;
+    process->api.has_successor = !process->api.is_draining;
+    drain(process, false, RETIRE_IDLE_MS, "a successor serves");
 }
 
 static void on_lifeline(uv_poll_t *poll, int status, int events)
@@ -125,7 +141,8 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     uv_poll_stop(poll); /* end-of-file stays readable */
-    drain(poll->data, true, "the supervisor is gone");
+    ((struct process *)poll->data)->api.has_successor = false;
+    drain(poll->data, true, STOP_IDLE_MS, "the supervisor is gone");
 }
 
 static void on_heartbeat(uv_timer_t *timer)
@@ -179,6 +196,9 @@ static void start_handles(struct process *process)
     uv_signal_init(loop, &process->on_term);
     process->on_term.data = process;
     uv_signal_start(&process->on_term, on_term, SIGTERM);
+    uv_signal_init(loop, &process->on_retire);
+    process->on_retire.data = process;
+    uv_signal_start(&process->on_retire, on_retire, INHERIT_RETIRE_SIGNAL);
     uv_poll_init(loop, &process->on_lifeline, INHERIT_LIFELINE);
     process->on_lifeline.data = process;
     uv_poll_start(&process->on_lifeline, UV_READABLE | UV_DISCONNECT, on_lifeline);
@@ -216,6 +236,7 @@ static void stop(struct process *process)
     health_close(api->health);
     event_hub_close(api->events);
     uv_close((uv_handle_t *)&process->on_term, NULL);
+    uv_close((uv_handle_t *)&process->on_retire, NULL);
     uv_close((uv_handle_t *)&process->on_lifeline, NULL);
     uv_close((uv_handle_t *)&process->heartbeat, NULL);
     store_close(api->store, NULL, NULL);
@@ -270,7 +291,7 @@ int main(int argc, char **argv)
     if (inherit_read_settings("outboxd-api", &settings) < 0 || !settings) {
         return 2;
     }
-    (void)signal(SIGPIPE, SIG_IGN);
+    inherit_ignore_signals();
     if (log_init("api", settings->log_level, settings->log_format, settings->log_file) < 0) {
         fprintf(stderr, "outboxd-api: cannot open the log file (setting log.file)\n");
     }

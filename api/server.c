@@ -32,7 +32,6 @@
 #define OUT_MAX           (512U << 20)
 #define IDLE_MS           75000
 #define WRITING_MS        60000
-#define DRAIN_IDLE_MS     1000 /* keep-alive clients get a moment to send what they have begun */
 #define EXPIRE_EVERY_MS   100
 #define FREE_REQUESTS_MAX 256
 #define DROPPED_BODY_MAX  (1U << 20) /* read and dropped before the connection is given up */
@@ -545,12 +544,16 @@ static void on_expire(uv_timer_t *timer)
     }
 }
 
-void server_drain(struct server *server, bool close_listeners, int64_t deadline_ms,
+void server_drain(struct server *server, bool close_listeners, int64_t idle_ms, int64_t deadline_ms,
                   void (*done)(void *arg), void *arg)
 {
+    const int64_t cut_idle_ms = clock_mono_ms() + idle_ms;
+
+    if (!server->is_draining || cut_idle_ms < server->cut_idle_ms) {
+        server->cut_idle_ms = cut_idle_ms;
+    }
     if (!server->is_draining) {
         server->is_draining = true;
-        server->cut_idle_ms = clock_mono_ms() + DRAIN_IDLE_MS;
         for (uint32_t i = 0; i < server->listener_count; i++) {
             MHD_quiesce_daemon(server->listeners[i].daemon);
         }

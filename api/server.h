@@ -25,9 +25,9 @@ void server_resume(struct request *request);
 void server_cut(struct request *request);
 struct api *server_api(const struct server *server);
 /* No connection is accepted any more (`close_listeners`: the sockets are closed too, so that
- * another can bind); answers say `Connection: close`; idle connections are cut after a moment;
- * `done` runs once nothing is left, or at the deadline. */
-void server_drain(struct server *server, bool close_listeners, int64_t deadline_ms,
+ * another can bind); answers say `Connection: close`; idle connections are cut after idle_ms;
+ * `done` runs once nothing is left, or at the deadline. A second call may only shorten. */
+void server_drain(struct server *server, bool close_listeners, int64_t idle_ms, int64_t deadline_ms,
                   void (*done)(void *arg), void *arg);
 /* Stops the library; its handles close in the loop's next turns. NULL is fine. */
 void server_close(struct server *server);

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/err.h"
 #include "common/base/inherit.h"
+#include "common/base/kind_labels.h"
 #include "supervisor/child_config.h"
 #include "supervisor/children_private.h"
 #include "supervisor/spawn.h"
@@ -139,20 +140,22 @@ static int start_program(struct child *child, int config_fd, int ready_fd, uint6
                          pid_t *ret_pid)
 {
     const struct children_options *options = &child->owner->options;
-    char slot[16], generation[24], own[24], listeners[16], node[65];
+    char slot[16], generation[24], own[24], listeners[16], node[65], kinds[KIND_LABELS_TEXT_MAX];
     struct spawn_table table = {0};
     struct program_path program = child->role == SHM_ROLE_API ? options->api : options->worker;
     char slot_name[] = "--slot", generation_name[] = "--generation", own_name[] = "--incarnation",
-         node_name[] = "--node", listeners_name[] = "--listeners";
+         node_name[] = "--node", kinds_name[] = "--kinds", listeners_name[] = "--listeners";
     char *const argv[] = {
         program.text, slot_name,
         slot,         generation_name,
         generation,   own_name,
         own,          node_name,
-        node,         child->role == SHM_ROLE_API ? listeners_name : NULL,
+        node,         kinds_name,
+        kinds,        child->role == SHM_ROLE_API ? listeners_name : NULL,
         listeners,    NULL,
     };
 
+    kind_labels_print(options->kinds, kinds);
     /* All fit: numbers, and a node name that was checked. */
     (void)snprintf(slot, sizeof(slot), "%" PRIu32, child->slot);
     (void)snprintf(generation, sizeof(generation), "%" PRIx64, options->generation->number);
@@ -168,7 +171,9 @@ int child_process_spawn(struct child *child, void (*ready)(struct child *child))
     const uint64_t incarnation = generation_random();
     int ends[2];
     pid_t pid;
-    AUTO_CLOSE int config_fd = child_config_reopen(child->owner->options.config_fd);
+    const struct children *children = child->owner;
+    AUTO_CLOSE int config_fd = child_config_reopen(
+        child->is_successor ? children->next_config_fd : children->config_fd);
 
     if (config_fd < 0) {
         return config_fd;
@@ -190,6 +195,7 @@ int child_process_spawn(struct child *child, void (*ready)(struct child *child))
         return err;
     }
     child->pid = pid;
+    child->generation = child->owner->options.generation->number;
     child->incarnation = incarnation;
     child->started_ms = clock_mono_ms();
     shm_process_begin(child->owner->options.shm, child->slot, child->role, (int32_t)pid,

@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/inherit.h"
 #include "common/base/log.h"
 #include "supervisor/child_process.h"
 #include "supervisor/children_private.h"
 
 #define START_TIMEOUT_MS 60000
 #define KILL_AGAIN_MS    5000
-
-static void child_event(struct child *child, enum child_event event);
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -67,6 +66,20 @@ static enum shm_process_state shown_state(enum child_state state)
     return SHM_PROCESS_DOWN;
 }
 
+/* A slot that nobody is wanted in any more vanishes from the table: what stays down there is a
+ * process that is missing. */
+static void show_state(const struct child *child)
+{
+    if (child->is_foreign) {
+        return;
+    }
+    if (child->state == CHILD_DOWN && !child->is_wanted) {
+        shm_process_forget(child->owner->options.shm, child->slot);
+    } else {
+        shm_process_set_state(child->owner->options.shm, child->slot, shown_state(child->state));
+    }
+}
+
 /* Each state's own time limit; those without one have no timer. BACKOFF's is the delay, armed by
  * the action. */
 static void enter(struct child *child)
@@ -92,10 +105,10 @@ static void enter(struct child *child)
         uv_timer_stop(&child->timer);
         break;
     }
-    shm_process_set_state(child->owner->options.shm, child->slot, shown_state(child->state));
+    show_state(child);
 }
 
-static void spawn(struct child *child)
+void child_spawn(struct child *child)
 {
     const int err = child_process_spawn(child, on_ready_line);
 
@@ -118,10 +131,13 @@ static void act(struct child *child, enum child_action action)
 {
     switch (action) {
     case CHILD_ACTION_SPAWN:
-        spawn(child);
+        child_spawn(child);
         break;
     case CHILD_ACTION_TERM:
-        (void)kill(child->pid, SIGTERM); /* not reaped yet, so the number is its own */
+        /* Not reaped yet, so the number is its own. */
+        (void)kill(child->pid, child->has_successor && child->role == SHM_ROLE_API
+                                   ? INHERIT_RETIRE_SIGNAL
+                                   : SIGTERM);
         break;
     case CHILD_ACTION_KILL:
         (void)kill(child->pid, SIGKILL);
@@ -136,7 +152,7 @@ static void act(struct child *child, enum child_action action)
     }
 }
 
-static void child_event(struct child *child, enum child_event event)
+void child_event(struct child *child, enum child_event event)
 {
     const struct child_step step = child_fsm_step(child->state, event);
     const enum child_state from = child->state;
@@ -159,7 +175,21 @@ static void child_event(struct child *child, enum child_event event)
         child_event(child, CHILD_EVENT_STOP);
         return;
     }
+    children_replace_progress(child->owner);
     child->owner->options.changed(child->owner->options.arg);
+}
+
+bool child_is_free(const struct child *child)
+{
+    return !child->is_foreign && child->state == CHILD_DOWN && !child->is_wanted;
+}
+
+void child_resume(struct child *child, int64_t limit_ms)
+{
+    enter(child);
+    if (limit_ms >= 0) {
+        arm(child, limit_ms);
+    }
 }
 
 /* ---- deaths ---- */
@@ -213,16 +243,28 @@ bool children_reaped(struct children *children, pid_t pid, int wait_status)
         return false;
     }
     options = &children->options;
+    const bool is_missed = child->is_foreign && child->is_wanted;
+
     log_death(child, wait_status, death);
     child_process_done(child);
-    shm_process_end(options->shm, child->slot);
+    if (!child->is_foreign) {
+        shm_process_end(options->shm, child->slot);
+    }
     restart_note_death(&child->history, child->started_ms, clock_mono_ms());
     child->last_death = label_of(child, death);
     child->has_died = true;
     child->is_hanging = false;
     child->pid = 0;
-    options->died(child->slot, child->role, child->incarnation, options->arg);
+    child->is_wanted = child->is_wanted && !child->is_foreign;
+    options->died(&(struct child_record){.slot = child->slot,
+                                         .role = child->role,
+                                         .generation = child->generation,
+                                         .incarnation = child->incarnation},
+                  options->arg);
     child_event(child, death == DEATH_BAD_CONFIG ? CHILD_EVENT_FAILED : CHILD_EVENT_EXITED);
+    if (is_missed && !children->is_replacing) {
+        children_stand_in(children, child->role);
+    }
     return true;
 }
 
@@ -240,7 +282,7 @@ void children_start(struct children *children, uint32_t workers)
     }
     for (uint32_t i = 0; i < children->count; i++) {
         if (children->items[i].is_wanted && children->items[i].state == CHILD_DOWN) {
-            spawn(&children->items[i]);
+            child_spawn(&children->items[i]);
         }
     }
 }
@@ -267,8 +309,10 @@ bool children_are_down(const struct children *children)
 
 static void all(struct children *children, enum child_event event)
 {
+    children->is_replacing = false;
     for (uint32_t i = 0; i < children->count; i++) {
         children->items[i].is_wanted = false;
+        children->items[i].has_successor = false;
     }
     for (uint32_t i = 0; i < children->count; i++) {
         if (children->items[i].state != CHILD_DOWN) {
@@ -292,7 +336,7 @@ static void look_at(struct child *child, int64_t now_ms)
     struct shm_process process;
     const bool is_watched = child->state == CHILD_READY || child->state == CHILD_DRAINING;
 
-    if (!is_watched || child->is_hanging ||
+    if (!is_watched || child->is_hanging || child->is_foreign ||
         shm_process_read(child->owner->options.shm, child->slot, &process) < 0) {
         return; /* an entry that is garbage says nothing */
     }
@@ -320,8 +364,7 @@ void children_watch(struct children *children)
         }
         look_at(&children->items[i], now_ms);
         /* Whoever scribbled over the table: who looks there for workers finds them again. */
-        shm_process_set_state(children->options.shm, children->items[i].slot,
-                              shown_state(children->items[i].state));
+        show_state(&children->items[i]);
     }
 }
 
@@ -330,27 +373,34 @@ void children_hint_workers(struct children *children, uint64_t hint)
     for (uint32_t i = 0; i < children->count; i++) {
         const struct child *child = &children->items[i];
 
-        if (child->role == SHM_ROLE_WORKER && child->state == CHILD_READY) {
+        if (child->role == SHM_ROLE_WORKER && child->state == CHILD_READY && !child->is_foreign) {
             (void)shm_hint_send(children->options.shm, children->options.wakes, child->slot, hint);
         }
     }
 }
 
-int children_create(struct children **ret, const struct children_options *options)
+int children_create(struct children **ret, const struct children_options *options, int config_fd,
+                    uint32_t foreign)
 {
-    const uint32_t count = shm_slot_count(options->shm) - SHM_SLOT_API_FIRST;
+    const uint32_t slots = shm_slot_count(options->shm) - SHM_SLOT_API_FIRST;
+    const uint32_t count = slots + foreign;
     struct children *children = calloc(1, sizeof(*children) + count * sizeof(children->items[0]));
 
     if (!children) {
+        close(config_fd);
         return -ENOMEM;
     }
     children->options = *options;
+    children->config_fd = config_fd;
+    children->next_config_fd = -1;
+    children->slots = slots;
     children->count = count;
     for (uint32_t i = 0; i < count; i++) {
         struct child *child = &children->items[i];
 
         child->owner = children;
-        child->slot = SHM_SLOT_API_FIRST + i;
+        child->is_foreign = i >= slots;
+        child->slot = child->is_foreign ? 0 : SHM_SLOT_API_FIRST + i;
         child->role = shm_slot_role(child->slot);
         (void)uv_timer_init(options->loop, &child->timer); /* never fails */
         child->timer.data = child;
@@ -367,8 +417,16 @@ void children_close(struct children *children)
     }
 }
 
-void children_destroy(struct children **children)
+void children_destroy(struct children **children_ptr)
 {
-    free(*children);
-    *children = NULL;
+    struct children *children = *children_ptr;
+
+    *children_ptr = NULL;
+    if (children) {
+        close(children->config_fd);
+        if (children->next_config_fd >= 0) {
+            close(children->next_config_fd);
+        }
+        free(children);
+    }
 }

@@ -22,6 +22,7 @@
 #include "common/core/ids.h"
 #include "common/shm/shm.h"
 #include "supervisor/fd.h"
+#include "supervisor/upgrade_state.h"
 
 #define LOCK_TRIES                                                                                 \
     40 /* a spawn under way when its supervisor was killed holds the lock for a moment */
@@ -145,6 +146,44 @@ static void choose_node(struct generation *generation, const struct settings *se
     (void)snprintf(generation->node, sizeof(generation->node), "%s", *host ? host : "localhost");
 }
 
+static bool lock_file_path(const struct generation *generation, uint64_t number, uint32_t slot,
+                           char *path, size_t cap)
+{
+    const int len =
+        snprintf(path, cap, "%s/locks/%" PRIx64 ".%" PRIu32, generation->state_dir, number, slot);
+
+    return len > 0 && (size_t)len < cap;
+}
+
+/* Our own lock file goes: no token names slot 0. */
+static void give_number_back(struct generation *generation)
+{
+    char path[PATH_MAX];
+
+    if (generation->slot_lock < 0) {
+        return;
+    }
+    if (lock_file_path(generation, generation->number, SHM_SLOT_SUPERVISOR, path, sizeof(path))) {
+        (void)unlink(path); /* found free, and removed, by the next supervisor else */
+    }
+    close(generation->slot_lock);
+    generation->slot_lock = -1;
+}
+
+static int take_number(struct generation *generation)
+{
+    const uint64_t number = generation_random();
+    const int fd = inherit_lock_slot(generation->state_dir, number, SHM_SLOT_SUPERVISOR);
+
+    if (fd < 0) {
+        return refuse_state_dir("cannot take a lock file in the state directory",
+                                generation->state_dir, fd);
+    }
+    generation->number = number;
+    generation->slot_lock = fd;
+    return 0;
+}
+
 int generation_begin(struct generation *generation, const struct settings *settings)
 {
     choose_node(generation, settings);
@@ -160,24 +199,24 @@ int generation_begin(struct generation *generation, const struct settings *setti
     if (err < 0) {
         return err;
     }
-    generation->number = generation_random();
-    const int fd =
-        inherit_lock_slot(generation->state_dir, generation->number, SHM_SLOT_SUPERVISOR);
-    if (fd < 0) {
-        return refuse_state_dir("cannot take a lock file in the state directory",
-                                generation->state_dir, fd);
-    }
-    generation->slot_lock = fd;
-    return 0;
+    return take_number(generation);
 }
 
-static bool lock_file_path(const struct generation *generation, uint64_t number, uint32_t slot,
-                           char *path, size_t cap)
+int generation_resume(struct generation *generation, const struct settings *settings,
+                      const struct upgrade_state *state)
 {
-    const int len =
-        snprintf(path, cap, "%s/locks/%" PRIx64 ".%" PRIu32, generation->state_dir, number, slot);
+    choose_node(generation, settings);
+    generation->state_dir = strdup(settings->state_dir); /* absolute already */
+    generation->supervisor_lock = state->supervisor_lock;
+    generation->number = state->generation;
+    generation->slot_lock = state->slot_lock;
+    return generation->state_dir ? 0 : -ENOMEM;
+}
 
-    return len > 0 && (size_t)len < cap;
+int generation_renew(struct generation *generation)
+{
+    give_number_back(generation);
+    return take_number(generation);
 }
 
 void generation_remove_lock(const struct generation *generation, uint64_t number, uint32_t slot)
@@ -192,15 +231,7 @@ void generation_remove_lock(const struct generation *generation, uint64_t number
 
 void generation_done(struct generation *generation)
 {
-    char path[PATH_MAX];
-
-    if (generation->slot_lock >= 0) {
-        if (lock_file_path(generation, generation->number, SHM_SLOT_SUPERVISOR, path,
-                           sizeof(path))) {
-            (void)unlink(path); /* no token names slot 0 */
-        }
-        close(generation->slot_lock);
-    }
+    give_number_back(generation);
     if (generation->supervisor_lock >= 0) {
         /* Nobody holds it any more; what stands in it is only for people to read. */
         if (ftruncate(generation->supervisor_lock, 0) < 0) {

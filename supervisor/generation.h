@@ -20,6 +20,13 @@ void generation_init(struct generation *generation);
 /* Makes the state directory, takes both locks, draws the number. Logs what is wrong (who holds the
  * lock, which setting to change). Returns 0 or -errno; generation_done() in either case. */
 int generation_begin(struct generation *generation, const struct settings *settings);
+/* The same process goes on as another program: takes over node, number and both locks. 0 or -errno.
+ */
+struct upgrade_state;
+int generation_resume(struct generation *generation, const struct settings *settings,
+                      const struct upgrade_state *state);
+/* Another number, for a new segment. 0 or -errno (logged). */
+int generation_renew(struct generation *generation);
 /* Gives the locks back and removes our lock file. */
 void generation_done(struct generation *generation);
 

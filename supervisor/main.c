@@ -10,12 +10,12 @@
 #include "build_config.h"
 #include "common/base/log.h"
 #include "common/base/settings.h"
+#include "supervisor/config_file.h"
 #include "supervisor/signals.h"
 #include "supervisor/spawn.h"
 #include "supervisor/supervisor.h"
-#include "supervisor/unbuilt.h"
+#include "supervisor/upgrade_state.h"
 
-#define DEFAULT_CONFIG "/etc/outboxd/outboxd.yaml"
 #define PRINT_MAX      (4U * 1024 * 1024)
 
 enum exit_status {
@@ -56,7 +56,7 @@ static void print_help(FILE *out)
         "  --check          whether this installation can start with this configuration, and "
         "end\n\n"
         "signals:\n",
-        DEFAULT_CONFIG);
+        CONFIG_FILE_DEFAULT);
     signals_print_help(out);
 }
 
@@ -105,23 +105,12 @@ static struct settings *read_settings(const char *config)
     struct settings_report report;
     struct settings *settings = NULL;
 
-    if (!config && access(DEFAULT_CONFIG, F_OK) == 0) {
-        config = DEFAULT_CONFIG;
-    }
     settings_report_init(&report);
-    const int err = settings_load(config, &settings, &report);
-    const size_t unbuilt = err == 0 ? unbuilt_settings(config, settings, &report.errors) : 0;
-
+    (void)config_file_load(config, &settings, &report); /* NULL says the same */
     print_lines(&report.warnings);
     print_lines(&report.errors);
-    if (unbuilt > 0) {
-        settings_destroy(&settings);
-    }
-    if (err < 0 && report.errors.len == 0) {
-        (void)fprintf(stderr, "outboxd: %s: %s\n", config ? config : "defaults", strerror(-err));
-    }
     settings_report_done(&report);
-    return err < 0 ? NULL : settings;
+    return settings;
 }
 
 static int print_config(const struct settings *settings)
@@ -137,42 +126,59 @@ static int print_config(const struct settings *settings)
     return is_whole ? EXIT_OK : EXIT_FAILED;
 }
 
-static int run(struct settings *settings, enum mode mode)
+/* Takes over the settings. */
+static int run(struct settings *settings, enum mode mode, const struct supervisor_options *options)
 {
-    int status;
+    struct upgrade_state *state = malloc(sizeof(*state));
+    int status = EXIT_FAILED;
 
-    if (mode == MODE_CHECK_CONFIG) {
-        (void)puts("configuration is good");
-        return EXIT_OK;
+    if (!state) {
+        (void)fprintf(stderr, "outboxd: out of memory\n");
+        settings_destroy(&settings);
+        return EXIT_FAILED;
     }
-    if (mode == MODE_PRINT_CONFIG) {
-        return print_config(settings);
+    const int taken = upgrade_state_take(state);
+    if (taken < 0) {
+        settings_destroy(&settings); /* told */
+    } else if (mode == MODE_CHECK) {
+        status = supervisor_check(settings, taken ? state : NULL) < 0 ? EXIT_FAILED : EXIT_OK;
+        settings_destroy(&settings);
+    } else {
+        log_info(taken ? "outboxd goes on" : "outboxd starts", "version", OUTBOXD_VERSION, "pid",
+                 LOG_I64(getpid()), "state_dir", settings->state_dir);
+        status = supervisor_run(settings, options, taken ? state : NULL);
     }
+    if (taken > 0) {
+        upgrade_state_done(state);
+    }
+    free(state);
+    return status;
+}
+
+static int run_with_log(struct settings *settings, enum mode mode,
+                        const struct supervisor_options *options)
+{
     const int err =
         log_init("supervisor", settings->log_level, settings->log_format, settings->log_file);
+
     if (err < 0) {
         (void)fprintf(stderr, "outboxd: cannot open log.file %s: %s\n", settings->log_file,
                       strerror(-err));
+        settings_destroy(&settings);
         return EXIT_BAD_CONFIG;
     }
-    if (mode == MODE_CHECK) {
-        status = supervisor_check(settings) < 0 ? EXIT_FAILED : EXIT_OK;
-    } else {
-        log_info("outboxd starts", "version", OUTBOXD_VERSION, "pid", LOG_I64(getpid()),
-                 "state_dir", settings->state_dir);
-        status = supervisor_run(settings);
-    }
+    const int status = run(settings, mode, options);
     log_done();
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    const char *config;
+    struct supervisor_options run_options = {.argv = argv};
     enum mode mode;
 
     spawn_protect(); /* whatever our parent left open goes to no child */
-    const int wrong = read_arguments(argc, argv, &mode, &config);
+    const int wrong = read_arguments(argc, argv, &mode, &run_options.config);
     if (wrong != 0) {
         return wrong;
     }
@@ -184,12 +190,22 @@ int main(int argc, char **argv)
         print_help(stdout);
         return EXIT_OK;
     }
-    struct settings *settings = read_settings(config);
+    if (mode == MODE_RUN) {
+        signals_block(true); /* until the loop takes them: none ends us in between */
+    }
+    struct settings *settings = read_settings(run_options.config);
     if (!settings) {
         return EXIT_BAD_CONFIG;
     }
-    const int status = run(settings, mode);
-
+    if (mode == MODE_RUN || mode == MODE_CHECK) {
+        return run_with_log(settings, mode, &run_options);
+    }
+    int status = EXIT_OK;
+    if (mode == MODE_CHECK_CONFIG) {
+        (void)puts("configuration is good");
+    } else {
+        status = print_config(settings);
+    }
     settings_destroy(&settings);
     return status;
 }

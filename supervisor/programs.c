@@ -68,6 +68,24 @@ static bool find_in_list(const char *folders, const char *name, struct program_p
     return false;
 }
 
+int program_find_self(const char *argv0, struct program_path *ret)
+{
+    char folder[PATH_MAX];
+
+    if (!argv0 || !*argv0) {
+        return -ENOENT;
+    }
+    if (*argv0 == '/') {
+        return try_path(ret, "", 0, argv0 + 1) ? 0 : -ENOENT;
+    }
+    if (strchr(argv0, '/')) {
+        return getcwd(folder, sizeof(folder)) && try_path(ret, folder, strlen(folder), argv0)
+                   ? 0
+                   : -ENOENT;
+    }
+    return find_in_list(getenv("PATH"), argv0, ret) ? 0 : -ENOENT;
+}
+
 int program_find_store(struct program_path *ret)
 {
     static const char *const names[] = {"valkey-server", "redis-server"};

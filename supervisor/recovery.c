@@ -233,11 +233,12 @@ void recovery_at_start(struct recovery *recovery, void (*done)(void *arg), void 
     job_run(&job->timer);
 }
 
-void recovery_of_process(struct recovery *recovery, uint32_t slot, uint64_t incarnation)
+void recovery_of_process(struct recovery *recovery, uint64_t generation, uint32_t slot,
+                         uint64_t incarnation)
 {
     const struct generation *own = recovery->options.generation;
     struct token_parts parts = {
-        .generation = own->number, .slot = slot, .incarnation = incarnation};
+        .generation = generation, .slot = slot, .incarnation = incarnation};
 
     if (recovery->is_stopped) {
         return;

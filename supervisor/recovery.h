@@ -32,7 +32,8 @@ int recovery_create(struct recovery **ret, const struct recovery_options *option
  * theirs. `done` runs once, when a whole pass got through. */
 void recovery_at_start(struct recovery *recovery, void (*done)(void *arg), void *arg);
 /* A child of ours was reaped: what it held is due now. */
-void recovery_of_process(struct recovery *recovery, uint32_t slot, uint64_t incarnation);
+void recovery_of_process(struct recovery *recovery, uint64_t generation, uint32_t slot,
+                         uint64_t incarnation);
 /* From now on: beats, expired locks, dead nodes, children of dead supervisors. */
 void recovery_watch(struct recovery *recovery);
 /* The store's connection broke: observations of other nodes start anew. */

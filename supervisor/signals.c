@@ -25,6 +25,17 @@ static void on_signal(uv_signal_t *handle, int number)
     signals->cb(row->action, row->name, signals->arg);
 }
 
+void signals_block(bool is_blocked)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < SIGNAL_INDEX_COUNT; i++) {
+        sigaddset(&set, rows[i].number);
+    }
+    (void)sigprocmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL); /* can't fail */
+}
+
 int signals_open(struct signals *signals, struct uv_loop_s *loop, signal_cb *cb, void *arg)
 {
     *signals = (struct signals){.cb = cb, .arg = arg};
@@ -41,6 +52,7 @@ int signals_open(struct signals *signals, struct uv_loop_s *loop, signal_cb *cb,
             return err;
         }
     }
+    signals_block(false);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SUPERVISOR_SIGNALS_H
 #define SUPERVISOR_SIGNALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <uv.h>
@@ -34,6 +35,10 @@ struct signals {
 
 /* 0 or -errno; signals_close() in either case. SIGPIPE is ignored from then on. */
 int signals_open(struct signals *signals, struct uv_loop_s *loop, signal_cb *cb, void *arg);
+/* Holds back the signals of the table, or lets them come (signals_open does that too). They are
+ * held back before the loop can take them: at a start, and while one program makes way for another.
+ */
+void signals_block(bool is_blocked);
 void signals_close(struct signals *signals);
 void signals_print_help(FILE *out);
 

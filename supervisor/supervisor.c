@@ -1,5 +1,5 @@
 /* Wires the parts to one loop and walks through the phases of a start. What a signal means stands
- * here, once. Stopping: supervisor_stop.c. */
+ * here, once. Changing: supervisor_change.c, stopping: supervisor_stop.c. */
 #include "supervisor/supervisor.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #define BIND_RETRY_MS     200
 #define BIND_LIMIT_MS     15000
 #define STORE_TIMEOUT_MS  30000
+#define PREFLIGHT_AGAIN_MS 2000
 #define STORE_CONNECTIONS 2
 #define STORE_OUTSTANDING 100000
 #define STORE_CONNECT_MS  5000
@@ -36,6 +37,7 @@ static void reap(struct supervisor *supervisor)
     /* SIGCHLD coalesces: until nothing is left. */
     for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
         if (!embedded_store_reaped(supervisor->embedded, pid, status) &&
+            !upgrade_reaped(&supervisor->upgrade, pid, status) &&
             !children_reaped(supervisor->children, pid, status)) {
             log_debug("reaped a process that is not ours", "pid", LOG_I64(pid));
         }
@@ -73,10 +75,18 @@ static void on_signal(enum signal_action action, const char *name, void *arg)
         reopen_log();
         return;
     case SIGNAL_RELOAD:
+        log_info("signal: reload", "signal", name);
+        supervisor_reload(supervisor);
+        return;
     case SIGNAL_UPGRADE:
+        log_info("signal: upgrade", "signal", name);
+        supervisor_upgrade(supervisor);
+        return;
     case SIGNAL_MORE_WORKERS:
+        supervisor_change_workers(supervisor, 1);
+        return;
     case SIGNAL_LESS_WORKERS:
-        log_warn("this signal does nothing yet: stop and start outboxd instead", "signal", name);
+        supervisor_change_workers(supervisor, -1);
         return;
     }
 }
@@ -136,12 +146,15 @@ static void on_store_lost(struct store *store, void *arg)
 
 /* ---- the phases of a start ---- */
 
-static void on_child_died(uint32_t slot, enum shm_role role, uint64_t incarnation, void *arg)
+static void on_child_died(const struct child_record *child, void *arg)
 {
     struct supervisor *supervisor = arg;
 
-    if (role == SHM_ROLE_WORKER && supervisor->phase < PHASE_CLOSING_STORE) {
-        recovery_of_process(supervisor->recovery, slot, incarnation);
+    /* Before there is a recovery its first pass is still to come. */
+    if (child->role == SHM_ROLE_WORKER && supervisor->recovery &&
+        supervisor->phase < PHASE_CLOSING_STORE) {
+        recovery_of_process(supervisor->recovery, child->generation, child->slot,
+                            child->incarnation);
     }
 }
 
@@ -171,7 +184,7 @@ static void on_recovered(uint32_t partition, void *arg)
     }
 }
 
-static void run_children(struct supervisor *supervisor)
+int supervisor_make_children(struct supervisor *supervisor, uint32_t foreign)
 {
     const struct children_options options = {
         .loop = &supervisor->loop,
@@ -180,7 +193,7 @@ static void run_children(struct supervisor *supervisor)
         .listeners = &supervisor->listeners,
         .generation = &supervisor->generation,
         .metrics = supervisor->metrics,
-        .config_fd = supervisor->config_fd,
+        .kinds = &supervisor->kinds,
         .lifeline_fd = supervisor->lifeline[0],
         .api = supervisor->api,
         .worker = supervisor->worker,
@@ -188,18 +201,34 @@ static void run_children(struct supervisor *supervisor)
         .watchdog_ms = supervisor->settings->watchdog,
         .died = on_child_died,
         .changed = on_children_changed,
+        .replaced = supervisor_replaced,
         .arg = supervisor,
     };
+    const int fd = supervisor_child_config(supervisor, supervisor->settings);
 
+    if (fd < 0) {
+        log_error("cannot write the children's configuration", "error", strerror(-fd));
+        return fd;
+    }
+    return children_create(&supervisor->children, &options, fd, foreign);
+}
+
+static void run_children(struct supervisor *supervisor)
+{
     supervisor_enter(supervisor, PHASE_RUNNING);
-    if (children_create(&supervisor->children, &options) < 0) {
+    shm_process_set_state(supervisor->shm, SHM_SLOT_SUPERVISOR, SHM_PROCESS_READY);
+    recovery_watch(supervisor->recovery);
+    if (supervisor->is_upgraded) {
+        supervisor_replace_children(supervisor);
+        return;
+    }
+    if (supervisor_make_children(supervisor, 0) < 0) {
         log_error("out of memory");
         supervisor_fail(supervisor);
         return;
     }
-    shm_process_set_state(supervisor->shm, SHM_SLOT_SUPERVISOR, SHM_PROCESS_READY);
     children_start(supervisor->children, settings_worker_count(supervisor->settings));
-    recovery_watch(supervisor->recovery);
+    supervisor_do_pending(supervisor);
 }
 
 static void bind_addresses(uv_timer_t *timer)
@@ -237,6 +266,13 @@ static void on_recovery_done(void *arg)
     }
 }
 
+static void start_preflight(struct supervisor *supervisor);
+
+static void preflight_again(uv_timer_t *timer)
+{
+    start_preflight(timer->data);
+}
+
 static void on_preflight(enum preflight_verdict verdict, void *arg)
 {
     struct supervisor *supervisor = arg;
@@ -249,6 +285,11 @@ static void on_preflight(enum preflight_verdict verdict, void *arg)
         .arg = supervisor,
     };
 
+    if (verdict != PREFLIGHT_PASSED && supervisor->is_upgraded) {
+        /* Children serve, or wait for the store: no reason to end them. */
+        uv_timer_start(&supervisor->phase_timer, preflight_again, PREFLIGHT_AGAIN_MS, 0);
+        return;
+    }
     if (verdict != PREFLIGHT_PASSED || recovery_create(&supervisor->recovery, &options) < 0) {
         supervisor_fail(supervisor);
         return;
@@ -289,9 +330,22 @@ static int open_store(struct supervisor *supervisor)
         .on_lost = on_store_lost,
         .arg = supervisor,
     };
+    const int err = store_open(&supervisor->loop, &options, &supervisor->store);
+
+    if (err < 0) {
+        log_error("cannot open the store", "store", supervisor->shown_url, "error", strerror(-err));
+        return err;
+    }
+    start_preflight(supervisor);
+    return 0;
+}
+
+static void start_preflight(struct supervisor *supervisor)
+{
     const struct preflight_options preflight = {
         .loop = &supervisor->loop,
-        .durability = settings->durability,
+        .store = supervisor->store,
+        .durability = supervisor->settings->durability,
         .advice = supervisor->embedded ? "look into store/valkey.log in the state directory"
                                        : "start it, or check `store.url`",
         .url = supervisor->shown_url,
@@ -300,15 +354,8 @@ static int open_store(struct supervisor *supervisor)
         .done = on_preflight,
         .arg = supervisor,
     };
-    const int err = store_open(&supervisor->loop, &options, &supervisor->store);
 
-    if (err < 0) {
-        log_error("cannot open the store", "store", supervisor->shown_url, "error", strerror(-err));
-        return err;
-    }
     preflight_start(&supervisor->preflight, &preflight);
-    supervisor->preflight.options.store = supervisor->store;
-    return 0;
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -323,12 +370,13 @@ static void on_tick(uv_timer_t *timer)
     ask_process(supervisor);
 }
 
-int supervisor_run(struct settings *settings)
+int supervisor_run(struct settings *settings, const struct supervisor_options *options,
+                   const struct upgrade_state *state)
 {
     struct supervisor supervisor = {
+        .options = options,
         .settings = settings,
         .phase = PHASE_STORE,
-        .config_fd = -1,
         .lifeline = {-1, -1},
         .preflight = {.is_over = true},
     };
@@ -339,17 +387,19 @@ int supervisor_run(struct settings *settings)
     wake_set_init(&self->wakes);
     if (uv_loop_init(&self->loop) < 0) {
         log_error("cannot make an event loop");
+        settings_destroy(&self->settings);
         return 1;
     }
     (void)uv_timer_init(&self->loop, &self->tick); /* never fails */
     (void)uv_timer_init(&self->loop, &self->phase_timer);
     self->tick.data = self;
     self->phase_timer.data = self;
-    if (signals_open(&self->signals, &self->loop, on_signal, self) < 0 ||
-        supervisor_set_up(self) < 0 || open_store(self) < 0) {
+    if (supervisor_set_up(self, state) < 0 ||
+        signals_open(&self->signals, &self->loop, on_signal, self) < 0 || open_store(self) < 0) {
         supervisor_fail(self);
     } else {
         uv_timer_start(&self->tick, on_tick, 0, CHILDREN_WATCH_MS); /* can't fail: has a callback */
+        reap(self); /* those whose signal the program before us took */
         notify_status("starting");
     }
     uv_run(&self->loop, UV_RUN_DEFAULT);

@@ -1,16 +1,25 @@
-/* The supervisor's whole run: start, watch, stop. Contract §1, §8, §10. */
+/* The supervisor's whole run: start, watch, change, stop. Contract §1, §8, §10. */
 #ifndef SUPERVISOR_SUPERVISOR_H
 #define SUPERVISOR_SUPERVISOR_H
 
 #include "common/base/settings.h"
 
-/* Runs until stopped by a signal, or until the start fails. The settings stay the caller's, but
- * change: state_dir becomes absolute, store_url the embedded store's. Returns the exit status: 0
- * drained, 1 failed or ended at once, 2 bad configuration. */
-int supervisor_run(struct settings *settings);
+struct upgrade_state;
 
-/* `--check`: whether this binary could start with these settings, without starting anything. Logs
+struct supervisor_options {
+    const char *config; /* --config's value, or NULL */
+    char *const *argv;  /* as we were called: for the next program (USR2) */
+};
+
+/* Runs until stopped by a signal, or until the start fails. Takes over the settings. `state`: what
+ * an older program handed over (descriptors are taken over), NULL for a start from nothing. Returns
+ * the exit status: 0 drained, 1 failed or ended at once, 2 bad configuration. */
+int supervisor_run(struct settings *settings, const struct supervisor_options *options,
+                   const struct upgrade_state *state);
+
+/* `--check`: whether this program could start with these settings, without starting anything; with
+ * a state, whether it could take over from the one that runs: then the store is asked, too. Logs
  * what is missing. 0 or -errno. */
-int supervisor_check(const struct settings *settings);
+int supervisor_check(const struct settings *settings, const struct upgrade_state *state);
 
 #endif

@@ -15,14 +15,14 @@
 #include "supervisor/supervisor.h"
 #include "supervisor/supervisor_private.h"
 
-#define LOCKS_SHOWN_MAX 4096 /* per worker, in `outboxctl top` */
+#define LOCKS_SHOWN_MAX 512 /* per worker, in `outboxctl top`; 256 bytes each */
 
-static int make_segment(struct supervisor *supervisor)
+int supervisor_make_segment(struct supervisor *supervisor)
 {
-    const uint32_t wanted = 2 * settings_worker_count(supervisor->settings) + 4;
     const struct shm_sizes sizes = {
-        /* Old and new workers side by side during a reload, and some that are slow to go. */
-        .worker_slots = wanted < SHM_WORKER_SLOTS_MAX ? wanted : SHM_WORKER_SLOTS_MAX,
+        /* Old and new workers side by side during a reload, however many there will be then, and
+         * some that are slow to go. */
+        .worker_slots = SHM_WORKER_SLOTS_MAX,
         .locks_per_worker = supervisor->settings->max_in_flight < LOCKS_SHOWN_MAX
                                 ? supervisor->settings->max_in_flight
                                 : LOCKS_SHOWN_MAX,
@@ -39,7 +39,6 @@ static int make_segment(struct supervisor *supervisor)
                   "make room in /dev/shm, or raise the limit of open files");
         return err;
     }
-    supervisor->metrics = metrics_of(supervisor->shm);
     shm_process_begin(supervisor->shm, SHM_SLOT_SUPERVISOR, SHM_ROLE_SUPERVISOR, (int32_t)getpid(),
                       0);
     return 0;
@@ -81,7 +80,9 @@ static int choose_store(struct supervisor *supervisor)
     };
     const char *reason = NULL;
 
-    if (!settings->store_url || !*settings->store_url) {
+    const char *configured = supervisor->configured->store_url;
+
+    if (!configured || !*configured) {
         const int err = embedded_store_create(&supervisor->embedded, &options);
         if (err < 0) {
             return err;
@@ -104,7 +105,7 @@ static int choose_store(struct supervisor *supervisor)
     return 0;
 }
 
-static int find_programs(struct program_path *api, struct program_path *worker)
+int supervisor_find_programs(struct program_path *api, struct program_path *worker)
 {
     int err = program_find("outboxd-api", "api", api);
 
@@ -118,7 +119,14 @@ static int find_programs(struct program_path *api, struct program_path *worker)
     return err;
 }
 
-static int make_child_things(struct supervisor *supervisor)
+int supervisor_child_config(struct supervisor *supervisor, const struct settings *settings)
+{
+    kind_labels_add(&supervisor->kinds, settings);
+    return child_config_create(settings);
+}
+
+/* The children's current folder may be another one day. */
+static int make_state_dir_absolute(struct supervisor *supervisor)
 {
     char *state_dir = strdup(supervisor->generation.state_dir);
 
@@ -126,33 +134,8 @@ static int make_child_things(struct supervisor *supervisor)
         return -ENOMEM;
     }
     free(supervisor->settings->state_dir);
-    supervisor->settings->state_dir =
-        state_dir; /* the children's current folder may be another one day */
-    if (pipe2(supervisor->lifeline, O_CLOEXEC) < 0) {
-        return -errno;
-    }
-    supervisor->config_fd = child_config_create(supervisor->settings);
-    if (supervisor->config_fd < 0) {
-        log_error("cannot write the children's configuration", "error",
-                  strerror(-supervisor->config_fd));
-        return supervisor->config_fd;
-    }
+    supervisor->settings->state_dir = state_dir;
     return 0;
-}
-
-int supervisor_check(const struct settings *settings)
-{
-    struct program_path api, worker, store;
-    int err = find_programs(&api, &worker);
-
-    if (err == 0 && (!settings->store_url || !*settings->store_url)) {
-        err = program_find_store(&store);
-        if (err < 0) {
-            log_error("no valkey-server and no redis-server found", "mend",
-                      "install one, or set `store.url`");
-        }
-    }
-    return err;
 }
 
 /* Connections and eventfds of many children: as many descriptors as the system lets us have.
@@ -167,25 +150,60 @@ static void raise_file_limit(void)
     }
 }
 
-int supervisor_set_up(struct supervisor *supervisor)
+static int init_upgrade(struct supervisor *supervisor)
 {
-    raise_file_limit();
-    int err = find_programs(&supervisor->api, &supervisor->worker);
+    const struct upgrade_options options = {
+        .loop = &supervisor->loop,
+        .argv0 = supervisor->options->argv[0],
+        .argv = supervisor->options->argv,
+        .config = supervisor->options->config,
+        .checked = supervisor_upgrade_checked,
+        .arg = supervisor,
+    };
+
+    if (upgrade_init(&supervisor->upgrade, &options) < 0) {
+        log_warn("this program's own file was not found: USR2 will not work", "called_as",
+                 supervisor->options->argv[0]);
+    }
+    return 0;
+}
+
+static int start_anew(struct supervisor *supervisor)
+{
+    int err = settings_copy(supervisor->settings, &supervisor->configured);
 
     if (err == 0) {
         err = generation_begin(&supervisor->generation, supervisor->settings);
     }
     if (err == 0) {
-        err = pid_file_write(supervisor->settings->pid_file);
+        err = supervisor_make_segment(supervisor);
+    }
+    if (err == 0 && pipe2(supervisor->lifeline, O_CLOEXEC) < 0) {
+        err = -errno;
+    }
+    return err == 0 ? make_state_dir_absolute(supervisor) : err;
+}
+
+int supervisor_set_up(struct supervisor *supervisor, const struct upgrade_state *state)
+{
+    raise_file_limit();
+    int err = init_upgrade(supervisor);
+
+    if (err == 0) {
+        err = supervisor_find_programs(&supervisor->api, &supervisor->worker);
     }
     if (err == 0) {
-        err = make_segment(supervisor);
+        err = state ? supervisor_take_over(supervisor, state) : start_anew(supervisor);
+    }
+    if (err == 0) {
+        supervisor->metrics = metrics_of(supervisor->shm);
+        err = pid_file_write(supervisor->settings->pid_file);
     }
     if (err == 0) {
         err = choose_store(supervisor);
     }
-    if (err == 0) {
-        err = make_child_things(supervisor);
+    if (err == 0 && state) {
+        err = supervisor_restore_children(supervisor, state);
     }
     return err;
 }
@@ -207,8 +225,8 @@ void supervisor_tear_down(struct supervisor *supervisor)
             close(supervisor->lifeline[i]);
         }
     }
-    if (supervisor->config_fd >= 0) {
-        close(supervisor->config_fd);
-    }
     free(supervisor->shown_url);
+    settings_destroy(&supervisor->settings);
+    settings_destroy(&supervisor->configured);
+    settings_destroy(&supervisor->next);
 }

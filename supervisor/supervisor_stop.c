@@ -19,6 +19,7 @@ static void close_everything(void *arg)
     children_close(supervisor->children);
     embedded_store_close(supervisor->embedded);
     signals_close(&supervisor->signals);
+    upgrade_close(&supervisor->upgrade);
     uv_close((uv_handle_t *)&supervisor->tick, NULL);
     uv_close((uv_handle_t *)&supervisor->phase_timer, NULL);
     log_info("stopped", "exit", LOG_I64(supervisor->exit_status));
@@ -88,6 +89,7 @@ void supervisor_stop_progress(struct supervisor *supervisor)
 static void begin(struct supervisor *supervisor, bool is_now)
 {
     supervisor_enter(supervisor, PHASE_DRAINING);
+    upgrade_stop(&supervisor->upgrade);
     notify_stopping(is_now ? "ending" : "draining");
     /* Ours; the API closes its own when it is told. Nobody shall wait in a queue that is not served
      * any more. */
@@ -144,6 +146,6 @@ void supervisor_fail(struct supervisor *supervisor)
         supervisor->exit_status = 1;
     }
     if (supervisor->phase < PHASE_DRAINING) {
-        begin(supervisor, true);
+        begin(supervisor, !supervisor->is_upgraded); /* what older children send may finish */
     }
 }

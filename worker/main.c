@@ -1,7 +1,6 @@
 /* outboxd-worker: started by the supervisor only. Takes what it inherits, reads its configuration,
  * runs. */
 #include <curl/curl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ int main(int argc, char **argv)
     }
     kind_labels_parse(&labels, args.kinds ? args.kinds : "");
     kind_labels_apply(&labels, settings);
-    (void)signal(SIGPIPE, SIG_IGN);
+    inherit_ignore_signals();
     if (log_init("worker", settings->log_level, settings->log_format, settings->log_file) < 0) {
         fprintf(stderr, "outboxd-worker: cannot open the log file (setting log.file)\n");
     }

@@ -143,6 +143,15 @@ void inherit_protect(void)
     }
 }
 
+void inherit_ignore_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTTIN, SIGTTOU, SIGUSR2};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        (void)signal(numbers[i], SIG_IGN); /* can't fail: valid signals */
+    }
+}
+
 /* The lock's name below state_dir; the same spelling as in a lock token. */
 static int lock_path(char *path, size_t cap, const char *state_dir, uint64_t generation,
                      uint32_t slot)

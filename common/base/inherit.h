@@ -16,6 +16,7 @@
 #ifndef COMMON_BASE_INHERIT_H
 #define COMMON_BASE_INHERIT_H
 
+#include <signal.h>
 #include <stdint.h>
 
 enum inherit_fd {
@@ -27,6 +28,9 @@ enum inherit_fd {
     INHERIT_LISTEN_MAX = 16, /* at most this many listeners */
     INHERIT_EVENTFD_FIRST = 64,
 };
+
+/* TERM: drain. This one, to an API only: drain, but a successor serves, so clients have time. */
+#define INHERIT_RETIRE_SIGNAL SIGWINCH
 
 /* Command line of every child: PROGRAM --slot N --generation HEX --incarnation HEX --node NAME
  * [--listeners N] [--kinds NAME,NAME,…] */
@@ -43,6 +47,9 @@ struct inherit_args {
 int inherit_parse_args(int argc, char **argv, struct inherit_args *ret);
 /* Sets CLOEXEC on all inherited descriptors that exist: no grandchild gets them. */
 void inherit_protect(void);
+/* Signals that mean something to the supervisor only are ignored: `pkill -HUP outboxd` reaches every
+ * program whose name begins so. */
+void inherit_ignore_signals(void);
 /* Takes the exclusive lock file of this process, `STATE_DIR/locks/GENERATION.SLOT` (hex, decimal),
  * held until the process ends (contract §8). Creates it if needed. Returns the descriptor, which
  * stays open, or -errno (-EWOULDBLOCK: another process holds it). Blocks for at most 0.2 s:

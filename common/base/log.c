@@ -312,6 +312,12 @@ int log_init(const char *role, enum log_level level, enum log_format format, con
     return 0;
 }
 
+void log_configure(enum log_level level, enum log_format format)
+{
+    logger.level = level;
+    logger.format = format;
+}
+
 int log_reopen(void)
 {
     if (!logger.file) {

@@ -21,6 +21,8 @@ enum log_format {
 /* Called once by main. `role` (static string) stands in every line; `file` NULL: stderr.
  * Returns 0 or -errno (the file can't be opened). */
 int log_init(const char *role, enum log_level level, enum log_format format, const char *file);
+/* Another level and format from now on (SIGHUP). */
+void log_configure(enum log_level level, enum log_format format);
 /* Opens the file anew (SIGUSR1); 0 or -errno, then the old one stays. */
 int log_reopen(void);
 void log_done(void);

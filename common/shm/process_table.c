@@ -102,6 +102,18 @@ void shm_process_end(struct shm *shm, uint32_t slot)
     metrics_reset_gauges(&metrics);
 }
 
+void shm_process_forget(struct shm *shm, uint32_t slot)
+{
+    static const uint64_t nobody[WORD_COUNT] = {[WORD_ROLE] = SHM_ROLE_NONE};
+
+    if (can_write(shm, slot)) {
+        struct shm_process_cells *cells = shm_process_at(shm, slot);
+
+        shm_process_set_state(shm, slot, SHM_PROCESS_DOWN);
+        seqlock_write(&cells->seq, cells->words, nobody, WORD_COUNT);
+    }
+}
+
 void shm_heartbeat(struct shm *shm)
 {
     if (shm->my_slot != SHM_NO_SLOT) {

@@ -270,6 +270,22 @@ int shm_attach(struct shm **ret, int fd, uint32_t my_slot)
     return shm_map(ret, fd, my_slot, NULL);
 }
 
+int shm_adopt(struct shm **ret, int fd, const char *state_dir)
+{
+    uint64_t created_boot_ms = 0;
+    struct shm *shm = NULL;
+    const int err = shm_map(&shm, fd, SHM_SLOT_SUPERVISOR, &created_boot_ms);
+
+    if (err < 0) {
+        return err;
+    }
+    shm->fd = fd;
+    shm->created_boot_ms = created_boot_ms;
+    shm_format_name(state_dir, shm->generation, shm->name);
+    *ret = shm;
+    return 0;
+}
+
 void shm_destroy(struct shm **shm_pointer)
 {
     struct shm *shm = *shm_pointer;

@@ -33,6 +33,10 @@ struct shm_sizes {
  * -EINVAL (sizes), -EEXIST, -ENOSPC, -errno. */
 int shm_create(struct shm **ret, const char *state_dir, uint64_t generation,
                const struct shm_sizes *sizes);
+/* The creator's process after it executed another program: goes on with the segment that it made
+ * (fd is its own, taken over on success). 0, or -EPROTO (another layout: a new segment is needed),
+ * -errno. */
+int shm_adopt(struct shm **ret, int fd, const char *state_dir);
 /* The creator writes the header anew from its own memory, before a child is started and now and
  * then: so that garbage there can't keep anybody from attaching. */
 void shm_mend(struct shm *shm);
@@ -88,13 +92,15 @@ enum shm_role shm_slot_role(uint32_t slot);
 const char *shm_role_name(enum shm_role role);
 const char *shm_process_state_name(enum shm_process_state state);
 
-/* The three are the supervisor's: one writer. Begin when a child is spawned (state STARTING,
+/* The four are the supervisor's: one writer. Begin when a child is spawned (state STARTING,
  * heartbeat now); end after it is reaped and its lock table was read: empties its lock table and
  * gauges, its counters stay. Slots out of range: ignored. */
 void shm_process_begin(struct shm *shm, uint32_t slot, enum shm_role role, int32_t pid,
                        uint64_t incarnation);
 void shm_process_set_state(struct shm *shm, uint32_t slot, enum shm_process_state state);
 void shm_process_end(struct shm *shm, uint32_t slot);
+/* Nobody is to be in that slot any more: as if it was never used, but its counters stay. */
+void shm_process_forget(struct shm *shm, uint32_t slot);
 /* Own slot: this process's loop is alive (CLOCK_MONOTONIC). */
 void shm_heartbeat(struct shm *shm);
 /* 0, or -ENOENT (never used, or out of range), -EAGAIN (being written, or garbage), then *ret is

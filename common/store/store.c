@@ -103,6 +103,12 @@ int store_open(struct uv_loop_s *loop, const struct store_options *options, stru
     return 0;
 }
 
+void store_set_limits(struct store *store, int64_t dedupe_ttl_ms, int64_t lock_ttl_ms)
+{
+    store->dedupe_ttl_ms = dedupe_ttl_ms;
+    store->lock_ttl_ms = lock_ttl_ms;
+}
+
 void store_close(struct store *store, void (*closed)(void *arg), void *arg)
 {
     if (!store) {

@@ -39,6 +39,8 @@ struct store_options {
 };
 
 int store_open(struct uv_loop_s *loop, const struct store_options *options, struct store **ret);
+/* Limits of a new configuration, for calls from now on. */
+void store_set_limits(struct store *store, int64_t dedupe_ttl_ms, int64_t lock_ttl_ms);
 void store_close(struct store *store, void (*closed)(void *arg), void *arg);
 bool store_is_up(const struct store *store);
 uint32_t store_outstanding(const struct store *store);
