@@ -3,7 +3,10 @@
 #include "supervisor/notify.h"
 
 #ifdef HAVE_LIBSYSTEMD
+#include <inttypes.h>
 #include <systemd/sd-daemon.h>
+
+#include "common/base/clock.h"
 
 void notify_status(const char *status)
 {
@@ -13,6 +16,12 @@ void notify_status(const char *status)
 void notify_ready(const char *status)
 {
     (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+}
+
+void notify_reloading(const char *status)
+{
+    (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64 "\nSTATUS=%s",
+                     clock_mono_ns() / 1000, status);
 }
 
 void notify_stopping(const char *status)
@@ -26,6 +35,11 @@ void notify_status(const char *status)
 }
 
 void notify_ready(const char *status)
+{
+    (void)status;
+}
+
+void notify_reloading(const char *status)
 {
     (void)status;
 }
