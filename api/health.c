@@ -112,6 +112,11 @@ int health_create(struct api *api, struct health **ret)
     return 0;
 }
 
+bool health_is_known(const struct health *health)
+{
+    return health->facts_ms > 0 && health->has_counts;
+}
+
 void health_close(struct health *health)
 {
     if (health) {

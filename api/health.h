@@ -3,6 +3,8 @@
 #ifndef API_HEALTH_H
 #define API_HEALTH_H
 
+#include <stdbool.h>
+
 struct api;
 struct health;
 
@@ -15,5 +17,8 @@ void health_refresh(struct health *health);
 void health_close(struct health *health);
 /* After the loop has ended. */
 void health_destroy(struct health **health);
+
+/* Whether the store has told its state and its counts since this process started. */
+bool health_is_known(const struct health *health);
 
 #endif

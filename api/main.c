@@ -23,13 +23,17 @@
 #include "common/shm/shm.h"
 #include "common/store/store.h"
 
-#define HEARTBEAT_MS 500
+#define HEARTBEAT_MS   500
 /* Keep-alive clients get a moment to send what they have begun; a long one where a successor
  * serves: then the next answer of a connection is its last, and nearly none is cut. */
 #define STOP_IDLE_MS   1000
 #define RETIRE_IDLE_MS 5000
 #define DRAIN_MS                                                                                   \
     30000 /* requests that wait for the store; its calls have a shorter limit of their own */
+/* No connection is taken before the store has answered: those that an API before us would have
+ * served wait in the queue for a moment. A store that is away is answered with 503. */
+#define OPEN_EVERY_MS     10
+#define OPEN_AT_LATEST_MS 2000
 #define STORE_OUTSTANDING 4096 /* per connection; beyond: 503 */
 #define STORE_TIMEOUT_MS  10000
 
@@ -37,18 +41,15 @@ struct process {
     struct api api;
     uv_signal_t on_term, on_retire;
     uv_poll_t on_lifeline;
-    uv_timer_t heartbeat;
-    bool has_said_ready;
+    uv_timer_t heartbeat, opening;
+    int64_t started_ms;
+    uint32_t listener_count;
 };
 
-static void say_ready(struct process *process)
+static void say_ready(void)
 {
     static const char ready[] = "READY\n";
 
-    if (process->has_said_ready) {
-        return;
-    }
-    process->has_said_ready = true;
     if (write(INHERIT_READY, ready, sizeof(ready) - 1) < 0) {
         log_warn("nobody heard that the API is ready", "error", strerror(errno));
     }
@@ -151,10 +152,30 @@ static void on_heartbeat(uv_timer_t *timer)
 
     shm_heartbeat(process->api.shm);
     hints_refresh(&process->api.hints);
-    say_ready(process); /* the listener works; a store that is away is answered with 503 */
 }
 
 /* ---- start and end ---- */
+
+static void on_opening(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    int fds[INHERIT_LISTEN_MAX];
+
+    if (!health_is_known(process->api.health) &&
+        clock_mono_ms() - process->started_ms < OPEN_AT_LATEST_MS) {
+        return;
+    }
+    uv_timer_stop(timer);
+    for (uint32_t i = 0; i < process->listener_count; i++) {
+        fds[i] = INHERIT_LISTEN_FIRST + (int)i;
+    }
+    const int err = server_listen(process->api.server, fds, process->listener_count);
+    if (err < 0) {
+        log_error("cannot serve the listening sockets", "error", strerror(-err));
+        exit(1); /* the supervisor starts another */
+    }
+    say_ready();
+}
 
 /* A descriptor for each connection, and some. */
 static void raise_descriptor_limit(const struct settings *settings)
@@ -205,12 +226,14 @@ static void start_handles(struct process *process)
     uv_timer_init(loop, &process->heartbeat);
     process->heartbeat.data = process;
     uv_timer_start(&process->heartbeat, on_heartbeat, 0, HEARTBEAT_MS);
+    uv_timer_init(loop, &process->opening);
+    process->opening.data = process;
+    uv_timer_start(&process->opening, on_opening, 0, OPEN_EVERY_MS);
 }
 
 static int create_parts(struct process *process, const struct inherit_args *args)
 {
     struct api *api = &process->api;
-    int fds[INHERIT_LISTEN_MAX];
     int err = shm_attach(&api->shm, INHERIT_SHM, args->slot);
 
     if (err < 0) {
@@ -222,10 +245,7 @@ static int create_parts(struct process *process, const struct inherit_args *args
     err = health_create(api, &api->health);
     err = err == 0 ? open_store(process) : err;
     err = err == 0 ? event_hub_create(api, &api->events) : err;
-    for (uint32_t i = 0; i < args->listener_count; i++) {
-        fds[i] = INHERIT_LISTEN_FIRST + (int)i;
-    }
-    return err == 0 ? server_create(api, fds, args->listener_count, &api->server) : err;
+    return err == 0 ? server_create(api, &api->server) : err;
 }
 
 static void stop(struct process *process)
@@ -239,6 +259,7 @@ static void stop(struct process *process)
     uv_close((uv_handle_t *)&process->on_retire, NULL);
     uv_close((uv_handle_t *)&process->on_lifeline, NULL);
     uv_close((uv_handle_t *)&process->heartbeat, NULL);
+    uv_close((uv_handle_t *)&process->opening, NULL);
     store_close(api->store, NULL, NULL);
     uv_run(api->loop, UV_RUN_DEFAULT);
     server_destroy(&api->server);
@@ -252,6 +273,8 @@ static int run(const struct inherit_args *args, const struct settings *settings)
     char durability[32];
     uv_loop_t loop;
     struct process process = {
+        .started_ms = clock_mono_ms(),
+        .listener_count = args->listener_count,
         .api =
             {
                 .loop = &loop,

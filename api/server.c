@@ -609,11 +609,10 @@ static int start_listener(struct server *server, int fd)
     return 0;
 }
 
-int server_create(struct api *api, const int *fds, uint32_t count, struct server **ret)
+int server_create(struct api *api, struct server **ret)
 {
     const struct settings *settings = api->settings;
     struct server *server = calloc(1, sizeof(*server));
-    int err = 0;
 
     if (!server) {
         return -ENOMEM;
@@ -629,10 +628,17 @@ int server_create(struct api *api, const int *fds, uint32_t count, struct server
     uv_timer_init(api->loop, &server->expire);
     server->expire.data = server;
     uv_timer_start(&server->expire, on_expire, EXPIRE_EVERY_MS, EXPIRE_EVERY_MS);
-    for (uint32_t i = 0; i < count && err == 0; i++) {
+    *ret = server;
+    return 0;
+}
+
+int server_listen(struct server *server, const int *fds, uint32_t count)
+{
+    int err = 0;
+
+    for (uint32_t i = 0; i < count && err == 0 && !server->is_draining; i++) {
         err = start_listener(server, fds[i]);
     }
-    *ret = server; /* also when a listener failed: server_close ends what was begun */
     return err;
 }
 

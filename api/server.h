@@ -11,8 +11,11 @@ struct api;
 struct request;
 struct server;
 
-/* `fds`: listening sockets, inherited; owned by the server from here on. 0 or -errno. */
-int server_create(struct api *api, const int *fds, uint32_t count, struct server **ret);
+/* 0 or -errno. */
+int server_create(struct api *api, struct server **ret);
+/* Takes connections from now on. `fds`: listening sockets, inherited; owned by the server from here
+ * on. Nothing once it drains. 0 or -errno. */
+int server_listen(struct server *server, const int *fds, uint32_t count);
 /* request.c: the request's answer stands in it. */
 void server_answered(struct request *request);
 /* A stream begins as a request's answer. */

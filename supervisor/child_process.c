@@ -146,12 +146,9 @@ static int start_program(struct child *child, int config_fd, int ready_fd, uint6
     char slot_name[] = "--slot", generation_name[] = "--generation", own_name[] = "--incarnation",
          node_name[] = "--node", kinds_name[] = "--kinds", listeners_name[] = "--listeners";
     char *const argv[] = {
-        program.text, slot_name,
-        slot,         generation_name,
-        generation,   own_name,
-        own,          node_name,
-        node,         kinds_name,
-        kinds,        child->role == SHM_ROLE_API ? listeners_name : NULL,
+        program.text, slot_name,  slot,  generation_name,
+        generation,   own_name,   own,   node_name,
+        node,         kinds_name, kinds, child->role == SHM_ROLE_API ? listeners_name : NULL,
         listeners,    NULL,
     };
 
@@ -172,8 +169,8 @@ int child_process_spawn(struct child *child, void (*ready)(struct child *child))
     int ends[2];
     pid_t pid;
     const struct children *children = child->owner;
-    AUTO_CLOSE int config_fd = child_config_reopen(
-        child->is_successor ? children->next_config_fd : children->config_fd);
+    AUTO_CLOSE int config_fd =
+        child_config_reopen(child->is_successor ? children->next_config_fd : children->config_fd);
 
     if (config_fd < 0) {
         return config_fd;

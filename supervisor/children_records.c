@@ -51,8 +51,8 @@ static struct child *place_for(struct children *children, const struct child_rec
     return NULL;
 }
 
-/* One that was starting has said READY to a pipe that is gone: its heartbeat is watched from now on.
- * One without a process is started again. */
+/* One that was starting has said READY to a pipe that is gone: its heartbeat is watched from now
+ * on. One without a process is started again. */
 static enum child_state resumed_state(const struct child_record *record)
 {
     if (record->pid <= 0) {

@@ -6,8 +6,8 @@
 
 #define CONFIG_FILE_DEFAULT "/etc/outboxd/outboxd.yaml"
 
-/* path NULL: CONFIG_FILE_DEFAULT if it is there, else the defaults. On success *ret is the caller's;
- * else -EINVAL or -errno, and the report says why in any case. */
+/* path NULL: CONFIG_FILE_DEFAULT if it is there, else the defaults. On success *ret is the
+ * caller's; else -EINVAL or -errno, and the report says why in any case. */
 int config_file_load(const char *path, struct settings **ret, struct settings_report *report);
 
 #endif

@@ -16,7 +16,7 @@
 #include "supervisor/supervisor.h"
 #include "supervisor/upgrade_state.h"
 
-#define PRINT_MAX      (4U * 1024 * 1024)
+#define PRINT_MAX (4U * 1024 * 1024)
 
 enum exit_status {
     EXIT_OK = 0,
@@ -127,7 +127,7 @@ static int print_config(const struct settings *settings)
 }
 
 /* Takes over the settings. */
-static int run(struct settings *settings, enum mode mode, const struct supervisor_options *options)
+static int run(struct settings *settings, enum mode mode, const struct supervisor_options *how)
 {
     struct upgrade_state *state = malloc(sizeof(*state));
     int status = EXIT_FAILED;
@@ -146,7 +146,7 @@ static int run(struct settings *settings, enum mode mode, const struct superviso
     } else {
         log_info(taken ? "outboxd goes on" : "outboxd starts", "version", OUTBOXD_VERSION, "pid",
                  LOG_I64(getpid()), "state_dir", settings->state_dir);
-        status = supervisor_run(settings, options, taken ? state : NULL);
+        status = supervisor_run(settings, how, taken ? state : NULL);
     }
     if (taken > 0) {
         upgrade_state_done(state);
@@ -156,7 +156,7 @@ static int run(struct settings *settings, enum mode mode, const struct superviso
 }
 
 static int run_with_log(struct settings *settings, enum mode mode,
-                        const struct supervisor_options *options)
+                        const struct supervisor_options *how)
 {
     const int err =
         log_init("supervisor", settings->log_level, settings->log_format, settings->log_file);
@@ -167,7 +167,7 @@ static int run_with_log(struct settings *settings, enum mode mode,
         settings_destroy(&settings);
         return EXIT_BAD_CONFIG;
     }
-    const int status = run(settings, mode, options);
+    const int status = run(settings, mode, how);
     log_done();
     return status;
 }

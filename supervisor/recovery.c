@@ -237,8 +237,7 @@ void recovery_of_process(struct recovery *recovery, uint64_t generation, uint32_
                          uint64_t incarnation)
 {
     const struct generation *own = recovery->options.generation;
-    struct token_parts parts = {
-        .generation = generation, .slot = slot, .incarnation = incarnation};
+    struct token_parts parts = {.generation = generation, .slot = slot, .incarnation = incarnation};
 
     if (recovery->is_stopped) {
         return;

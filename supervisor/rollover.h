@@ -1,6 +1,6 @@
-/* Replacing the API and all workers: what to do next. Successors are started one by one beside those
- * that serve; only when every one of them is ready do the old ones go. So a configuration or a
- * program that does not work leaves everything as it was. Pure. Contract §10 (HUP, USR2). */
+/* Replacing the API and all workers: what to do next. Successors are started one by one beside
+ * those that serve; only when every one of them is ready do the old ones go. So a configuration or
+ * a program that does not work leaves everything as it was. Pure. Contract §10 (HUP, USR2). */
 #ifndef SUPERVISOR_ROLLOVER_H
 #define SUPERVISOR_ROLLOVER_H
 

@@ -12,14 +12,14 @@
 #include "supervisor/notify.h"
 #include "supervisor/supervisor_private.h"
 
-#define BIND_RETRY_MS     200
-#define BIND_LIMIT_MS     15000
-#define STORE_TIMEOUT_MS  30000
+#define BIND_RETRY_MS      200
+#define BIND_LIMIT_MS      15000
+#define STORE_TIMEOUT_MS   30000
 #define PREFLIGHT_AGAIN_MS 2000
-#define STORE_CONNECTIONS 2
-#define STORE_OUTSTANDING 100000
-#define STORE_CONNECT_MS  5000
-#define STORE_COMMAND_MS  10000
+#define STORE_CONNECTIONS  2
+#define STORE_OUTSTANDING  100000
+#define STORE_CONNECT_MS   5000
+#define STORE_COMMAND_MS   10000
 
 void supervisor_enter(struct supervisor *supervisor, enum phase phase)
 {

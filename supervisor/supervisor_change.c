@@ -1,5 +1,6 @@
-/* Changes of a daemon that runs: reload, upgrade, one worker more or fewer. One at a time; what comes
- * meanwhile waits, and several of a kind are one. Whatever fails leaves things as they were. */
+/* Changes of a daemon that runs: reload, upgrade, one worker more or fewer. One at a time; what
+ * comes meanwhile waits, and several of a kind are one. Whatever fails leaves things as they were.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "supervisor/child_config.h"
 #include "supervisor/config_file.h"
 #include "supervisor/notify.h"
+#include "supervisor/supervisor.h"
 #include "supervisor/supervisor_private.h"
 
 #define WORKERS_MAX 28
@@ -17,8 +19,7 @@
 
 static bool is_busy(const struct supervisor *supervisor)
 {
-    return supervisor->phase < PHASE_RUNNING ||
-           children_are_being_replaced(supervisor->children) ||
+    return supervisor->phase < PHASE_RUNNING || children_are_being_replaced(supervisor->children) ||
            upgrade_is_checking(&supervisor->upgrade);
 }
 

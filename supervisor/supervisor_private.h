@@ -80,8 +80,8 @@ int supervisor_make_segment(struct supervisor *supervisor);
 /* supervisor_takeover.c: what an older program handed over, first all but the children. */
 int supervisor_take_over(struct supervisor *supervisor, const struct upgrade_state *state);
 int supervisor_restore_children(struct supervisor *supervisor, const struct upgrade_state *state);
-/* Settings of the state: as it was started, as it runs; `fresh` keeps what needs a restart. Logs what
- * is wrong; the caller frees in any case. */
+/* Settings of the state: as it was started, as it runs; `fresh` keeps what needs a restart. Logs
+ * what is wrong; the caller frees in any case. */
 int takeover_settings(const struct upgrade_state *state, struct settings *fresh,
                       struct settings **ret_configured, struct settings **ret_running);
 int supervisor_find_programs(struct program_path *api, struct program_path *worker);

@@ -44,8 +44,8 @@ void upgrade_state_done(struct upgrade_state *state)
 
 int upgrade_state_each_fd(const struct upgrade_state *state, upgrade_fd_cb *cb, void *arg)
 {
-    const int single[] = {state->supervisor_lock, state->slot_lock, state->shm,
-                          state->lifeline[0], state->lifeline[1]};
+    const int single[] = {state->supervisor_lock, state->slot_lock, state->shm, state->lifeline[0],
+                          state->lifeline[1]};
     int err = 0;
 
     for (size_t i = 0; i < sizeof(single) / sizeof(single[0]) && err == 0; i++) {
@@ -87,12 +87,12 @@ static json_t *children(const struct upgrade_state *state)
 
     for (size_t i = 0; i < state->child_count; i++) {
         const struct child_record *child = &state->children[i];
-        json_t *item = json_pack(
-            "{s:i, s:i, s:i, s:b, s:I, s:o, s:o, s:I, s:I}", "slot", (int)child->slot, "role",
-            (int)child->role, "state", (int)child->state, "wanted", (int)child->is_wanted, "pid",
-            (json_int_t)child->pid, "generation", hex(child->generation), "incarnation",
-            hex(child->incarnation), "started_ms", (json_int_t)child->started_ms, "left_ms",
-            (json_int_t)child->left_ms);
+        json_t *item =
+            json_pack("{s:i, s:i, s:i, s:b, s:I, s:o, s:o, s:I, s:I}", "slot", (int)child->slot,
+                      "role", (int)child->role, "state", (int)child->state, "wanted",
+                      (int)child->is_wanted, "pid", (json_int_t)child->pid, "generation",
+                      hex(child->generation), "incarnation", hex(child->incarnation), "started_ms",
+                      (json_int_t)child->started_ms, "left_ms", (json_int_t)child->left_ms);
 
         if (!item || json_array_append_new(list, item) < 0) {
             json_decref(list);
@@ -247,18 +247,18 @@ static bool take_document(const json_t *json, struct upgrade_state *state)
     const char *running = json_string_value(json_object_get(json, "running"));
     int64_t version;
 
-    if (!take_number(json, "version", VERSION, VERSION, &version) || !kinds || !configured || !running ||
-        strlen(kinds) >= sizeof(state->kinds)) {
+    if (!take_number(json, "version", VERSION, VERSION, &version) || !kinds || !configured ||
+        !running || strlen(kinds) >= sizeof(state->kinds)) {
         return false;
     }
     memcpy(state->kinds, kinds, strlen(kinds) + 1);
     state->configured = strdup(configured);
     state->running = strdup(running);
-    return state->configured && state->running && take_hex(json, "generation", &state->generation) &&
+    return state->configured && state->running &&
+           take_hex(json, "generation", &state->generation) &&
            take_fd_member(json, "supervisor_lock", &state->supervisor_lock) &&
            take_fd_member(json, "slot_lock", &state->slot_lock) &&
-           take_fd_member(json, "shm", &state->shm) &&
-            take_lists(json, state) &&
+           take_fd_member(json, "shm", &state->shm) && take_lists(json, state) &&
            take_children(json_object_get(json, "children"), state);
 }
 

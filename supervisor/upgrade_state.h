@@ -1,6 +1,6 @@
 /* What a supervisor hands to the program that it executes in its own place: descriptors by their
- * numbers, children, the configuration that runs. A JSON document in a memfd, whose number stands in
- * an environment variable. Contract §10 (USR2).
+ * numbers, children, the configuration that runs. A JSON document in a memfd, whose number stands
+ * in an environment variable. Contract §10 (USR2).
  *
  * Both ends may be of different versions: members that are unknown are ignored, and a document
  * whose `version` is another one is refused, so that the check fails and nothing changes. */

@@ -47,8 +47,8 @@ struct inherit_args {
 int inherit_parse_args(int argc, char **argv, struct inherit_args *ret);
 /* Sets CLOEXEC on all inherited descriptors that exist: no grandchild gets them. */
 void inherit_protect(void);
-/* Signals that mean something to the supervisor only are ignored: `pkill -HUP outboxd` reaches every
- * program whose name begins so. */
+/* Signals that mean something to the supervisor only are ignored: `pkill -HUP outboxd` reaches
+ * every program whose name begins so. */
 void inherit_ignore_signals(void);
 /* Takes the exclusive lock file of this process, `STATE_DIR/locks/GENERATION.SLOT` (hex, decimal),
  * held until the process ends (contract §8). Creates it if needed. Returns the descriptor, which

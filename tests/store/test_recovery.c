@@ -249,7 +249,7 @@ static void a_dead_worker_loses_what_that_process_held_and_nothing_else(void **s
     lock_session(scene, "mine", "here", OWN, 4, 0xab, deadline_ms);
     lock_session(scene, "successors", "here", OWN, 4, 0xabc, deadline_ms);
     lock_session(scene, "neighbours", "here", OWN, 5, 0xab, deadline_ms);
-    recovery_of_process(scene->recovery, 4, 0xab);
+    recovery_of_process(scene->recovery, OWN, 4, 0xab);
     run_until(scene, is_hinted);
     assert_false(is_locked(scene, "mine"));
     assert_true(is_locked(scene, "successors"));

@@ -316,7 +316,12 @@ class Daemon:
                          'log': {'level': 'debug'}}
         self.settings.update(settings)
         self.ended = False
-        self.environment = environment or {}
+        # Names of our own for the programs, so that a test can put others in their place.
+        self.libexec = self.folder / 'libexec'
+        self.libexec.mkdir()
+        for name in ('outboxd', 'outboxd-api', 'outboxd-worker'):
+            (self.libexec / name).symlink_to(program(name))
+        self.environment = {'OUTBOXD_LIBEXEC': str(self.libexec), **(environment or {})}
         self.config = self.folder / 'outboxd.yaml'
         self.log_path = self.folder / 'log'
         self.process = None
@@ -341,7 +346,7 @@ class Daemon:
         with open(self.log_path, 'ab') as log:
             log.write(f'--- start {self.started + 1}\n'.encode())
             log.flush()
-            process = subprocess.Popen([program('outboxd'), '--config', str(self.config), *arguments], stdin=subprocess.DEVNULL,
+            process = subprocess.Popen([str(self.libexec / 'outboxd'), '--config', str(self.config), *arguments], stdin=subprocess.DEVNULL,
                                        stdout=log, stderr=log, cwd=self.folder, env=environment, start_new_session=True)
         self.started += 1
         self.sessions.add(process.pid)
@@ -424,7 +429,7 @@ class Daemon:
         return self.start(wait)
 
     def close(self):
-        for _ in range(5):
+        for _ in range(100):
             pids = self.processes()
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
