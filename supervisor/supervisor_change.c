@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "supervisor/child_config.h"
 #include "supervisor/config_file.h"
+#include "supervisor/metric_totals.h"
 #include "supervisor/notify.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/supervisor_private.h"
@@ -206,6 +207,7 @@ static struct upgrade_state *make_state(const struct supervisor *supervisor)
     kind_labels_print(&supervisor->kinds, state->kinds);
     state->configured = text_of(supervisor->configured);
     state->running = text_of(supervisor->settings);
+    state->totals = metric_totals_export(supervisor->shm);
     children_each_record(supervisor->children, note_child, state);
     if (!state->configured || !state->running) {
         upgrade_state_done(state);

@@ -39,6 +39,7 @@ void upgrade_state_done(struct upgrade_state *state)
 {
     forget(state->configured);
     forget(state->running);
+    json_decref(state->totals);
     upgrade_state_init(state);
 }
 
@@ -104,13 +105,13 @@ static json_t *children(const struct upgrade_state *state)
 
 static json_t *document(const struct upgrade_state *state)
 {
-    return json_pack("{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "version",
-                     VERSION, "generation", hex(state->generation), "supervisor_lock",
-                     state->supervisor_lock, "slot_lock", state->slot_lock, "shm", state->shm,
-                     "lifeline", numbers(state->lifeline, 2), "listeners",
-                     numbers(state->listeners, state->listener_count), "wakes",
-                     numbers(state->wakes, SHM_SLOT_MAX), "kinds", state->kinds, "configured",
-                     state->configured, "running", state->running, "children", children(state));
+    return json_pack(
+        "{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:O?}", "version", VERSION,
+        "generation", hex(state->generation), "supervisor_lock", state->supervisor_lock,
+        "slot_lock", state->slot_lock, "shm", state->shm, "lifeline", numbers(state->lifeline, 2),
+        "listeners", numbers(state->listeners, state->listener_count), "wakes",
+        numbers(state->wakes, SHM_SLOT_MAX), "kinds", state->kinds, "configured", state->configured,
+        "running", state->running, "children", children(state), "totals", state->totals);
 }
 
 int upgrade_state_write(const struct upgrade_state *state)
@@ -252,6 +253,7 @@ static bool take_document(const json_t *json, struct upgrade_state *state)
         return false;
     }
     memcpy(state->kinds, kinds, strlen(kinds) + 1);
+    state->totals = json_incref(json_object_get(json, "totals"));
     state->configured = strdup(configured);
     state->running = strdup(running);
     return state->configured && state->running &&

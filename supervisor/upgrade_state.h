@@ -18,6 +18,8 @@
 #define UPGRADE_STATE_VARIABLE "OUTBOXD_UPGRADE_STATE"
 #define UPGRADE_CHILDREN_MAX   128
 
+struct json_t; /* jansson */
+
 struct upgrade_state {
     uint64_t generation;
     int supervisor_lock, slot_lock, shm, lifeline[2];
@@ -29,6 +31,7 @@ struct upgrade_state {
     char *configured, *running;
     struct child_record children[UPGRADE_CHILDREN_MAX];
     size_t child_count;
+    struct json_t *totals; /* owned: metric_totals.h; NULL: none */
 };
 
 void upgrade_state_init(struct upgrade_state *state);

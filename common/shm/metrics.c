@@ -311,6 +311,16 @@ void metrics_loop_ran(struct metrics *m, enum label_loop loop, int64_t wall_ms)
                 wall_ms < 0 ? 0 : (uint64_t)wall_ms / 1000);
 }
 
+void metrics_add_cell(struct metrics *m, enum metric metric, size_t cell, uint64_t n)
+{
+    const struct metrics_desc *desc = metrics_desc(metric);
+
+    if (m && desc && cell < metrics_cell_count(desc)) {
+        atomic_fetch_add_explicit((_Atomic uint64_t *)(void *)m->block + desc->first_cell + cell, n,
+                                  memory_order_relaxed);
+    }
+}
+
 void metrics_reset_gauges(struct metrics *m)
 {
     for (int metric = 0; metric < METRIC_COUNT; metric++) {

@@ -116,6 +116,10 @@ struct metrics_desc {
 };
 /* NULL out of range. */
 const struct metrics_desc *metrics_desc(enum metric metric);
+/* All cells of a metric, those of its series one after the other. */
+size_t metrics_cell_count(const struct metrics_desc *desc);
+/* Adds to one of them; nothing for a number out of range. */
+void metrics_add_cell(struct metrics *m, enum metric metric, size_t cell, uint64_t n);
 /* Upper bound of bucket i in seconds as text ("0.0001", …, "+Inf"). i < METRICS_BUCKETS. */
 const char *metrics_bucket_text(size_t i);
 /* A number made from the whole table: two programs with the same one agree about every cell. */

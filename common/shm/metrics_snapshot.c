@@ -11,7 +11,7 @@ static const _Atomic uint64_t *cells_at(const struct metrics_block *block)
     return (const _Atomic uint64_t *)(const void *)block;
 }
 
-static size_t cell_count(const struct metrics_desc *desc)
+size_t metrics_cell_count(const struct metrics_desc *desc)
 {
     return desc->label_count * (desc->type == METRIC_TYPE_HISTOGRAM ? (size_t)CELLS_HISTOGRAM : 1);
 }
@@ -22,7 +22,7 @@ static void merge_block(const struct metrics_block *block, struct metrics_snapsh
 
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
         const struct metrics_desc *desc = metrics_desc((enum metric)metric);
-        const size_t end = desc->first_cell + cell_count(desc);
+        const size_t end = desc->first_cell + metrics_cell_count(desc);
         for (size_t i = desc->first_cell; i < end; i++) {
             const uint64_t value = atomic_load_explicit(&cells[i], memory_order_relaxed);
             if (desc->type != METRIC_TYPE_GAUGE_MAX) {
