@@ -105,13 +105,18 @@ static json_t *children(const struct upgrade_state *state)
 
 static json_t *document(const struct upgrade_state *state)
 {
-    return json_pack(
-        "{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:O?}", "version", VERSION,
+    json_t *json = json_pack(
+        "{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "version", VERSION,
         "generation", hex(state->generation), "supervisor_lock", state->supervisor_lock,
         "slot_lock", state->slot_lock, "shm", state->shm, "lifeline", numbers(state->lifeline, 2),
         "listeners", numbers(state->listeners, state->listener_count), "wakes",
         numbers(state->wakes, SHM_SLOT_MAX), "kinds", state->kinds, "configured", state->configured,
-        "running", state->running, "children", children(state), "totals", state->totals);
+        "running", state->running, "children", children(state));
+
+    if (json && state->totals) {
+        (void)json_object_set(json, "totals", state->totals); /* counters begin anew else */
+    }
+    return json;
 }
 
 int upgrade_state_write(const struct upgrade_state *state)
@@ -222,7 +227,8 @@ static bool take_lists(const json_t *json, struct upgrade_state *state)
     const json_t *lifeline = json_object_get(json, "lifeline");
 
     state->listener_count = json_array_size(listeners);
-    if (state->listener_count > INHERIT_LISTEN_MAX || json_array_size(lifeline) != 2) {
+    if (!json_is_array(listeners) || state->listener_count > INHERIT_LISTEN_MAX ||
+        json_array_size(lifeline) != 2) {
         return false;
     }
     for (size_t i = 0; i < 2; i++) {
@@ -273,6 +279,7 @@ int upgrade_state_take(struct upgrade_state *ret)
     if (!text) {
         return 0;
     }
+    upgrade_state_init(ret);
     const bool is_number = *text && *end == '\0' && number >= 3 && number <= INT32_MAX;
     unsetenv(UPGRADE_STATE_VARIABLE); /* before a child could get it */
     AUTO_CLOSE int fd = is_number ? (int)number : -1;

@@ -18,7 +18,7 @@
 #define UPGRADE_STATE_VARIABLE "OUTBOXD_UPGRADE_STATE"
 #define UPGRADE_CHILDREN_MAX   128
 
-struct json_t; /* jansson */
+struct json_t; /* of jansson */
 
 struct upgrade_state {
     uint64_t generation;
