@@ -54,6 +54,12 @@ void hints_send(struct hints *hints, struct span workspace, struct span session)
     hash = fnv1a64(workspace.ptr, workspace.len) * 0x9e3779b97f4a7c15u ^
            fnv1a64(session.ptr, session.len);
     hash ^= hash >> 32;
+    if (!shm_process_is_ready(hints->shm, hints->workers[hash % hints->worker_count])) {
+        hints_refresh(hints); /* it drains, or died */
+        if (hints->worker_count == 0) {
+            return;
+        }
+    }
     (void)shm_hint_send(hints->shm, &hints->wakes, hints->workers[hash % hints->worker_count],
                         partition_of(workspace.ptr, workspace.len) | hash << 8);
 }

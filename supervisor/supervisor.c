@@ -171,7 +171,7 @@ static void on_children_changed(void *arg)
         supervisor->is_ready = true;
         log_info("ready", "pid", LOG_I64(getpid()), "workers",
                  LOG_I64(settings_worker_count(supervisor->settings)));
-        notify_ready("serving");
+        supervisor_tell_start(supervisor);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "supervisor/child_config.h"
 #include "supervisor/config_file.h"
@@ -51,6 +52,22 @@ void supervisor_do_pending(struct supervisor *supervisor)
         supervisor->pending.workers = 0;
         supervisor_change_workers(supervisor, by);
     }
+}
+
+/* The end of a change, whatever it was: for the log's readers, systemd and Prometheus. */
+static void tell_end(struct supervisor *supervisor, bool is_done, const char *status)
+{
+    metrics_set(supervisor->metrics, METRIC_config_last_reload_successful, 0, is_done);
+    if (is_done) {
+        metrics_set(supervisor->metrics, METRIC_config_last_reload_success_timestamp_seconds, 0,
+                    (uint64_t)(clock_wall_ms() / 1000));
+    }
+    notify_ready(status);
+}
+
+void supervisor_tell_start(struct supervisor *supervisor)
+{
+    tell_end(supervisor, true, "serving");
 }
 
 /* ---- a new configuration ---- */
@@ -139,7 +156,7 @@ void supervisor_replaced(bool is_done, void *arg)
                   "see its messages above, then send the signal again");
     }
     supervisor->is_upgraded = supervisor->is_upgraded && !is_done;
-    notify_ready(is_done ? "serving" : "serving; the last reload failed");
+    tell_end(supervisor, is_done, is_done ? "serving" : "serving; the last reload failed");
     supervisor_do_pending(supervisor);
 }
 
@@ -158,7 +175,7 @@ void supervisor_reload(struct supervisor *supervisor)
     if (!supervisor->next) {
         log_error("the configuration has mistakes: nothing was changed", "mend",
                   "correct it (outboxd --check-config), then send HUP again");
-        notify_ready("serving; the last reload was refused");
+        tell_end(supervisor, false, "serving; the last reload was refused");
         return;
     }
     supervisor_replace_children(supervisor);
@@ -229,7 +246,7 @@ static void refuse_upgrade(struct supervisor *supervisor, const char *why)
 {
     log_error("no upgrade: nothing was changed", "program", supervisor->upgrade.program.text, "why",
               why, "mend", "install a program that works, then send USR2 again");
-    notify_ready("serving; the last upgrade was refused");
+    tell_end(supervisor, false, "serving; the last upgrade was refused");
     supervisor_do_pending(supervisor);
 }
 

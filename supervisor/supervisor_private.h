@@ -106,6 +106,8 @@ void supervisor_change_workers(struct supervisor *supervisor, int by);
 void supervisor_replace_children(struct supervisor *supervisor);
 void supervisor_replaced(bool is_done, void *arg);
 void supervisor_upgrade_checked(bool is_proven, const char *why, void *arg);
+/* The configuration of the start is in force. */
+void supervisor_tell_start(struct supervisor *supervisor);
 void supervisor_do_pending(struct supervisor *supervisor);
 /* While draining: a child's state changed. */
 void supervisor_stop_progress(struct supervisor *supervisor);

@@ -122,6 +122,13 @@ void shm_heartbeat(struct shm *shm)
     }
 }
 
+bool shm_process_is_ready(const struct shm *shm, uint32_t slot)
+{
+    return slot < shm_slot_count(shm) &&
+           atomic_load_explicit(&shm_process_at(shm, slot)->state, memory_order_relaxed) ==
+               SHM_PROCESS_READY;
+}
+
 int shm_process_read(const struct shm *shm, uint32_t slot, struct shm_process *ret)
 {
     if (slot >= shm_slot_count(shm)) {

@@ -103,6 +103,8 @@ void shm_process_end(struct shm *shm, uint32_t slot);
 void shm_process_forget(struct shm *shm, uint32_t slot);
 /* Own slot: this process's loop is alive (CLOCK_MONOTONIC). */
 void shm_heartbeat(struct shm *shm);
+/* Whether the slot's process says that it serves: one load. */
+bool shm_process_is_ready(const struct shm *shm, uint32_t slot);
 /* 0, or -ENOENT (never used, or out of range), -EAGAIN (being written, or garbage), then *ret is
  * untouched. */
 int shm_process_read(const struct shm *shm, uint32_t slot, struct shm_process *ret);

@@ -370,6 +370,14 @@ class Daemon:
                 return False
         wait_until(ready, timeout, lambda: 'ready: ' + self.log()[-3000:], every=0.02)
 
+    def workers_ready(self):
+        """Slots of the workers that are ready: the API is, a moment before they are."""
+        return {p['slot'] for p in self.get('/readyz').json()['processes'] if p['role'] == 'worker' and p['state'] == 'ready'}
+
+    def wait_workers(self, count=2):
+        wait_until(lambda: len(self.workers_ready()) == count, 20, lambda: f'{count} workers: {self.workers_ready()}')
+        return self.workers_ready()
+
     def stop(self, how=signal.SIGTERM, timeout=30):
         """Asks the supervisor to end and waits; its exit status."""
         self.process.send_signal(how)

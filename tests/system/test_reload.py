@@ -10,10 +10,6 @@ from harness import SystemTest, wait_until
 class ReloadTest(SystemTest):
     """What reload and upgrade tests share."""
 
-    def workers(self, daemon):
-        """Slots of the workers that are ready."""
-        return {p['slot'] for p in daemon.get('/readyz').json()['processes'] if p['role'] == 'worker' and p['state'] == 'ready'}
-
     def reload(self, daemon, how=signal.SIGHUP, says='new configuration in force'):
         """Sends the signal and waits until the log says that it is done."""
         count = daemon.log().count(says)
@@ -32,15 +28,15 @@ class Reload(ReloadTest):
         target = self.target()
         target.script(path='/fires', hold=True)
         daemon = self.daemon(target)
-        before = self.workers(daemon)
+        before = daemon.wait_workers()
         held = daemon.accept_ok('slow', kind='fire', payload={'n': 1})
         wait_until(lambda: target.posts(), 10, 'the delivery in flight')
         self.change(daemon, kinds=harness.KINDS + [{'name': 'fresh', 'url': '/fresh', 'idempotent': True}])
         self.reload(daemon)
         fresh = daemon.accept_ok('s', kind='fresh', payload={'n': 3})
         self.assertDelivered(target, [fresh])
-        self.assertFalse(before & self.workers(daemon), 'old workers serve')
-        self.assertEqual(len(self.workers(daemon)), 2)
+        self.assertFalse(before & daemon.workers_ready(), 'old workers serve')
+        self.assertEqual(len(daemon.workers_ready()), 2)
         target.clear_script()
         target.release()
         wait_until(lambda: daemon.status(held) == 'sent', 10, lambda: daemon.entry(held))
@@ -49,6 +45,7 @@ class Reload(ReloadTest):
 
     def test_a_bad_configuration_changes_nothing_and_says_why(self):
         daemon = self.daemon(self.target())
+        daemon.wait_workers()
         before = daemon.processes()
         daemon.config.write_text('workers: many\ncolour: red\n')
         self.reload(daemon, says='nothing was changed')
@@ -65,13 +62,13 @@ class Reload(ReloadTest):
         self.change(daemon, listen='127.0.0.1:1', durability='memory', state_dir='/nowhere', workers=3)
         self.reload(daemon)
         self.assertIn('settings="listen, state_dir, durability"', daemon.log())
-        self.assertEqual(len(self.workers(daemon)), 3)
+        self.assertEqual(len(daemon.workers_ready()), 3)
         answer = daemon.accept('s', kind='note', payload={})
         self.assertEqual(answer.headers['outbox-durability'], 'fsync')
 
     def test_a_child_that_does_not_become_ready_leaves_the_old_ones_serving(self):
         daemon = self.daemon(self.target())
-        before, slots = daemon.processes(), self.workers(daemon)
+        slots, before = daemon.wait_workers(), daemon.processes()
         worker = daemon.libexec / 'outboxd-worker'
         real = os.readlink(worker)
         worker.unlink()
@@ -84,20 +81,20 @@ class Reload(ReloadTest):
         worker.unlink()
         worker.symlink_to(real)
         self.reload(daemon)
-        self.assertFalse(slots & self.workers(daemon))
+        self.assertFalse(slots & daemon.workers_ready())
 
     def test_workers_are_added_and_removed_and_a_reload_makes_it_what_is_configured(self):
         daemon = self.daemon(self.target(), workers=1)
         for _ in range(2):
             daemon.process.send_signal(signal.SIGTTIN)
             time.sleep(0.02)
-        wait_until(lambda: len(self.workers(daemon)) == 3, 10, 'three workers')
+        daemon.wait_workers(3)
         daemon.process.send_signal(signal.SIGTTOU)
-        wait_until(lambda: len(self.workers(daemon)) == 2, 10, 'two workers')
+        daemon.wait_workers(2)
         self.reload(daemon)
-        self.assertEqual(len(self.workers(daemon)), 1)
+        self.assertEqual(len(daemon.workers_ready()), 1)
         self.reload(daemon, signal.SIGTTOU, 'as many workers as there may be')
-        self.assertEqual(len(self.workers(daemon)), 1)
+        self.assertEqual(len(daemon.workers_ready()), 1)
 
     def test_signals_that_come_together_during_the_start_are_obeyed_after_it(self):
         daemon = self.daemon(self.target(), start=False, workers=1)

@@ -55,6 +55,7 @@ class Garbage(SystemTest):
         daemon = self.daemon(target, watchdog='3s')
         segments = daemon.segments()
         self.assertTrue(segments, 'no segment found: this test tells nothing')
+        daemon.wait_workers()
         pids = daemon.processes()
         accepted, ended = [], threading.Event()
 
@@ -102,6 +103,7 @@ class Garbage(SystemTest):
         daemon = self.daemon(target, watchdog='3s')
         segments = daemon.segments()
         self.assertTrue(segments, 'no segment found: this test tells nothing')
+        daemon.wait_workers()
         pids = daemon.processes()
         for part in (0, 4096, 0.5):
             for path in segments:

@@ -54,6 +54,7 @@ class Upgrade(ReloadTest):
 
     def test_a_program_that_fails_its_check_changes_nothing(self):
         daemon = self.daemon(self.target())
+        daemon.wait_workers()
         before = daemon.processes()
         for script, why in (('echo broken >&2; exit 3\n', 'exit 3'), ('kill -SEGV $$\n', 'signal 11')):
             back = self.put_in_place(daemon, 'outboxd', script)
@@ -69,10 +70,11 @@ class Upgrade(ReloadTest):
         self.assertEqual(daemon.processes(), before)
         self.change(daemon, workers=1)
         self.upgrade(daemon)
-        self.assertEqual(len(self.workers(daemon)), 1)
+        self.assertEqual(len(daemon.workers_ready()), 1)
 
     def test_a_program_that_is_proven_and_then_can_not_be_executed_changes_nothing(self):
         daemon = self.daemon(self.target())
+        daemon.wait_workers()
         before = daemon.processes()
         self.put_in_place(daemon, 'outboxd', 'rm "$0"; printf broken >"$0"; chmod 755 "$0"; exit 0\n')
         self.upgrade(daemon, 'no upgrade: nothing was changed')
@@ -84,16 +86,16 @@ class Upgrade(ReloadTest):
         daemon = self.daemon(self.target())
         for name in ('outboxd-worker', 'outboxd-api'):
             with self.subTest(broken=name):
-                before, slots = daemon.processes(), self.workers(daemon)
+                slots, before = daemon.wait_workers(), daemon.processes()
                 back = self.put_in_place(daemon, name, 'exit 1\n')
                 self.upgrade(daemon, 'the old ones go on as they were')
                 wait_until(lambda: set(daemon.processes()) <= set(before), 10, 'those that began to go')
-                self.assertEqual(self.workers(daemon), slots)
+                self.assertEqual(daemon.workers_ready(), slots)
                 daemon.wait_status(daemon.accept_ok('s', kind='note', payload={}), 'sent')
                 back()
                 daemon.client.close()
                 self.reload(daemon)
-                self.assertFalse(slots & self.workers(daemon))
+                self.assertFalse(slots & daemon.workers_ready())
 
     def test_an_old_child_that_dies_after_an_upgrade_is_recovered_and_replaced(self):
         """Under its own generation's name, or nobody would know whose lock it held."""
@@ -151,7 +153,7 @@ class Upgrade(ReloadTest):
                 daemon.process.send_signal(number)
                 time.sleep(wait)
         self.upgrade(daemon)
-        wait_until(lambda: len(self.workers(daemon)) == 1, 30, 'one worker')
+        daemon.wait_workers(1)
         daemon.wait_status(daemon.accept_ok('s', kind='note', payload={}), 'sent')
         self.assertEqual(daemon.stop(), 0)
         for wait in (0.05, 0.15, 0.3, 0.5):
