@@ -224,6 +224,12 @@ bool embedded_store_wants_process(const struct embedded_store *store)
     return store && store->state == STATE_SEEKING && !store->is_stopping;
 }
 
+pid_t embedded_store_process(const struct embedded_store *store)
+{
+    return store && (store->state == STATE_RUNNING || store->state == STATE_ADOPTED) ? store->pid
+                                                                                     : 0;
+}
+
 bool embedded_store_is_adopted(const struct embedded_store *store)
 {
     return store && store->state == STATE_ADOPTED;

@@ -34,6 +34,8 @@ void embedded_store_start(struct embedded_store *store);
  * and tell us. */
 bool embedded_store_wants_process(const struct embedded_store *store);
 void embedded_store_adopt(struct embedded_store *store, pid_t pid);
+/* Its process, if it is known; else 0. NULL is fine. */
+pid_t embedded_store_process(const struct embedded_store *store);
 bool embedded_store_is_adopted(const struct embedded_store *store);
 /* Ends the server (adopted ones too) and starts it anew with our settings. */
 void embedded_store_restart(struct embedded_store *store);

@@ -221,6 +221,7 @@ static struct upgrade_state *make_state(const struct supervisor *supervisor)
     memcpy(state->listeners, supervisor->listeners.fds, sizeof(state->listeners));
     state->listener_count = supervisor->listeners.count;
     memcpy(state->wakes, supervisor->wakes.fds, sizeof(state->wakes));
+    state->store = embedded_store_process(supervisor->embedded);
     kind_labels_print(&supervisor->kinds, state->kinds);
     state->configured = text_of(supervisor->configured);
     state->running = text_of(supervisor->settings);

@@ -202,6 +202,9 @@ int supervisor_set_up(struct supervisor *supervisor, const struct upgrade_state 
     if (err == 0) {
         err = choose_store(supervisor);
     }
+    if (err == 0 && state && supervisor->embedded) {
+        embedded_store_adopt(supervisor->embedded, state->store); /* found by its lock else */
+    }
     if (err == 0 && state) {
         err = supervisor_restore_children(supervisor, state);
     }

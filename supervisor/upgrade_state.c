@@ -106,12 +106,12 @@ static json_t *children(const struct upgrade_state *state)
 static json_t *document(const struct upgrade_state *state)
 {
     json_t *json = json_pack(
-        "{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "version", VERSION,
+        "{s:i, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "version", VERSION,
         "generation", hex(state->generation), "supervisor_lock", state->supervisor_lock,
-        "slot_lock", state->slot_lock, "shm", state->shm, "lifeline", numbers(state->lifeline, 2),
-        "listeners", numbers(state->listeners, state->listener_count), "wakes",
-        numbers(state->wakes, SHM_SLOT_MAX), "kinds", state->kinds, "configured", state->configured,
-        "running", state->running, "children", children(state));
+        "slot_lock", state->slot_lock, "shm", state->shm, "store", (int)state->store, "lifeline",
+        numbers(state->lifeline, 2), "listeners", numbers(state->listeners, state->listener_count),
+        "wakes", numbers(state->wakes, SHM_SLOT_MAX), "kinds", state->kinds, "configured",
+        state->configured, "running", state->running, "children", children(state));
 
     if (json && state->totals) {
         (void)json_object_set(json, "totals", state->totals); /* counters begin anew else */
@@ -252,12 +252,14 @@ static bool take_document(const json_t *json, struct upgrade_state *state)
     const char *kinds = json_string_value(json_object_get(json, "kinds"));
     const char *configured = json_string_value(json_object_get(json, "configured"));
     const char *running = json_string_value(json_object_get(json, "running"));
-    int64_t version;
+    int64_t version, store;
 
-    if (!take_number(json, "version", VERSION, VERSION, &version) || !kinds || !configured ||
-        !running || strlen(kinds) >= sizeof(state->kinds)) {
+    if (!take_number(json, "version", VERSION, VERSION, &version) ||
+        !take_number(json, "store", 0, INT32_MAX, &store) || !kinds || !configured || !running ||
+        strlen(kinds) >= sizeof(state->kinds)) {
         return false;
     }
+    state->store = (pid_t)store;
     memcpy(state->kinds, kinds, strlen(kinds) + 1);
     state->totals = json_incref(json_object_get(json, "totals"));
     state->configured = strdup(configured);

@@ -26,6 +26,7 @@ struct upgrade_state {
     int listeners[INHERIT_LISTEN_MAX];
     size_t listener_count;
     int wakes[SHM_SLOT_MAX]; /* -1: none */
+    pid_t store;             /* the embedded server's process; 0: none, or not known */
     char kinds[KIND_LABELS_TEXT_MAX];
     /* Owned: YAML with secrets, as the daemon was first started, and as its children run. */
     char *configured, *running;

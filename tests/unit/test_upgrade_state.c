@@ -30,6 +30,7 @@ static void fill(struct upgrade_state *state)
     state->listeners[0] = 15;
     state->listener_count = 1;
     state->wakes[5] = 16;
+    state->store = 99;
     (void)snprintf(state->kinds, sizeof(state->kinds), "prompt,a");
     state->configured = strdup("workers: 1\n");
     state->running = strdup("workers: 2\n");
@@ -84,6 +85,7 @@ static void what_is_handed_over_comes_out_as_it_went_in(void **unused)
     assert_int_equal(back.listener_count, 1);
     assert_int_equal(back.wakes[5], 16);
     assert_int_equal(back.wakes[6], -1);
+    assert_int_equal(back.store, 99);
     assert_string_equal(back.kinds, "prompt,a");
     assert_string_equal(back.configured, "workers: 1\n");
     assert_string_equal(back.running, "workers: 2\n");
