@@ -100,10 +100,8 @@ static int spawn_server(struct embedded_store *store, int lock_fd)
 
 static void wait_for_next_start(struct embedded_store *store)
 {
-    const int64_t now_ms = clock_mono_ms();
-
-    restart_note_death(&store->history, store->started_ms, now_ms);
-    const int64_t delay_ms = store->is_restarting ? 0 : restart_delay_ms(&store->history, now_ms);
+    restart_note_death(&store->history, clock_mono_ms() - store->started_ms);
+    const int64_t delay_ms = store->is_restarting ? 0 : restart_delay_ms(&store->history);
 
     store->is_restarting = false;
     store->state = STATE_WAITING;

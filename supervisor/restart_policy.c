@@ -5,43 +5,30 @@
 
 #define EXIT_BAD_CONFIG 2
 
-void restart_note_death(struct restart_history *history, int64_t started_ms, int64_t now_ms)
+void restart_note_death(struct restart_history *history, int64_t served_ms)
 {
-    if (now_ms - started_ms >= RESTART_HEALTHY_MS) {
-        history->count = 0;
-    }
-    history->deaths_ms[history->next] = now_ms;
-    history->next = (history->next + 1) % RESTART_DEATHS_KEPT;
-    if (history->count < RESTART_DEATHS_KEPT) {
-        history->count++;
+    (void)restart_note_serving(history, served_ms);
+    if (history->deaths < UINT32_MAX) {
+        history->deaths++;
     }
 }
 
-/* Deaths of the last minute. */
-static uint32_t recent_deaths(const struct restart_history *history, int64_t now_ms)
+uint32_t restart_note_serving(struct restart_history *history, int64_t served_ms)
 {
-    uint32_t recent = 0;
+    const uint32_t forgotten = served_ms >= RESTART_HEALTHY_MS ? history->deaths : 0;
 
-    for (uint32_t i = 0; i < history->count; i++) {
-        const uint32_t place = (history->next + RESTART_DEATHS_KEPT - 1 - i) % RESTART_DEATHS_KEPT;
-
-        if (now_ms - history->deaths_ms[place] >= RESTART_WINDOW_MS) {
-            break; /* those before it are older still */
-        }
-        recent++;
-    }
-    return recent;
+    history->deaths -= forgotten;
+    return forgotten;
 }
 
-int64_t restart_delay_ms(const struct restart_history *history, int64_t now_ms)
+int64_t restart_delay_ms(const struct restart_history *history)
 {
-    const uint32_t recent = recent_deaths(history, now_ms);
     int64_t delay_ms = RESTART_DELAY_MIN_MS;
 
-    if (recent <= 1) {
+    if (history->deaths <= 1) {
         return 0;
     }
-    for (uint32_t i = 2; i < recent && delay_ms < RESTART_DELAY_MAX_MS; i++) {
+    for (uint32_t i = 2; i < history->deaths && delay_ms < RESTART_DELAY_MAX_MS; i++) {
         delay_ms *= 2;
     }
     return delay_ms < RESTART_DELAY_MAX_MS ? delay_ms : RESTART_DELAY_MAX_MS;

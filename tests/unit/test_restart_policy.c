@@ -20,53 +20,59 @@ static void the_first_death_costs_no_delay(void **unused)
     struct restart_history history = {0};
 
     (void)unused;
-    assert_int_equal(restart_delay_ms(&history, 5), 0);
-    restart_note_death(&history, 1000, 2000);
-    assert_int_equal(restart_delay_ms(&history, 2000), 0);
+    assert_int_equal(restart_delay_ms(&history), 0);
+    restart_note_death(&history, 1000);
+    assert_int_equal(restart_delay_ms(&history), 0);
 }
 
-static void the_delay_grows_to_its_limit_and_never_shrinks_while_it_dies(void **unused)
+static void the_delay_doubles_up_to_its_limit_and_stays_there_however_long_it_goes_on(void **unused)
 {
     struct restart_history history = {0};
-    int64_t now_ms = 1000000, last_ms = 0;
+    int64_t last_ms = 0;
 
     (void)unused;
-    for (int i = 0; i < 40; i++) {
-        restart_note_death(&history, now_ms - 5, now_ms);
-        const int64_t delay_ms = restart_delay_ms(&history, now_ms);
+    restart_note_death(&history, 0);
+    for (int i = 0; i < 1000; i++) {
+        restart_note_death(&history, i % 2 == 0 ? 0 : RESTART_HEALTHY_MS - 1);
+        const int64_t delay_ms = restart_delay_ms(&history);
 
-        assert_true(delay_ms >= last_ms && delay_ms <= RESTART_DELAY_MAX_MS);
-        assert_true(i != 1 || delay_ms == RESTART_DELAY_MIN_MS);
+        assert_int_equal(delay_ms, i == 0                               ? RESTART_DELAY_MIN_MS
+                                   : last_ms * 2 < RESTART_DELAY_MAX_MS ? last_ms * 2
+                                                                        : RESTART_DELAY_MAX_MS);
         last_ms = delay_ms;
-        now_ms += 5;
     }
     assert_int_equal(last_ms, RESTART_DELAY_MAX_MS);
+    history.deaths = UINT32_MAX;
+    restart_note_death(&history, 0);
+    assert_int_equal(restart_delay_ms(&history), RESTART_DELAY_MAX_MS);
 }
 
 static void a_healthy_spell_makes_earlier_deaths_forgotten(void **unused)
 {
     struct restart_history history = {0};
-    int64_t now_ms = 50000;
 
     (void)unused;
     for (int i = 0; i < 8; i++) {
-        restart_note_death(&history, now_ms, now_ms);
+        restart_note_death(&history, 0);
     }
-    assert_true(restart_delay_ms(&history, now_ms) > 0);
-    restart_note_death(&history, now_ms, now_ms + RESTART_HEALTHY_MS);
-    assert_int_equal(restart_delay_ms(&history, now_ms + RESTART_HEALTHY_MS), 0);
+    assert_true(restart_delay_ms(&history) > 0);
+    restart_note_death(&history, RESTART_HEALTHY_MS);
+    assert_int_equal(history.deaths, 1);
+    assert_int_equal(restart_delay_ms(&history), 0);
 }
 
-static void old_deaths_do_not_count(void **unused)
+static void what_serves_long_enough_is_no_longer_held_to_its_deaths(void **unused)
 {
     struct restart_history history = {0};
-    const int64_t now_ms = 50000;
 
     (void)unused;
-    for (int i = 0; i < RESTART_DEATHS_KEPT * 2; i++) {
-        restart_note_death(&history, now_ms, now_ms);
-    }
-    assert_int_equal(restart_delay_ms(&history, now_ms + RESTART_WINDOW_MS), 0);
+    restart_note_death(&history, 0);
+    restart_note_death(&history, 0);
+    assert_int_equal(restart_note_serving(&history, RESTART_HEALTHY_MS - 1), 0);
+    assert_int_equal(history.deaths, 2);
+    assert_int_equal(restart_note_serving(&history, RESTART_HEALTHY_MS), 2);
+    assert_int_equal(history.deaths, 0);
+    assert_int_equal(restart_note_serving(&history, RESTART_HEALTHY_MS + 500), 0);
 }
 
 static void exit_statuses_are_classed(void **unused)
@@ -188,9 +194,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_death_costs_no_delay),
-        cmocka_unit_test(the_delay_grows_to_its_limit_and_never_shrinks_while_it_dies),
+        cmocka_unit_test(
+            the_delay_doubles_up_to_its_limit_and_stays_there_however_long_it_goes_on),
         cmocka_unit_test(a_healthy_spell_makes_earlier_deaths_forgotten),
-        cmocka_unit_test(old_deaths_do_not_count),
+        cmocka_unit_test(what_serves_long_enough_is_no_longer_held_to_its_deaths),
         cmocka_unit_test(exit_statuses_are_classed),
         cmocka_unit_test(a_beat_that_changes_never_expires_whatever_its_value),
         cmocka_unit_test(a_beat_that_stands_expires_once_the_limit_has_passed),
