@@ -15,6 +15,7 @@
 #include "common/base/inherit.h"
 #include "common/base/log.h"
 #include "supervisor/child_process.h"
+#include "supervisor/child_restart.h"
 #include "supervisor/children_private.h"
 
 #define START_TIMEOUT_MS 60000
@@ -57,9 +58,11 @@ static enum shm_process_state shown_state(enum child_state state)
     case CHILD_DRAINING:
     case CHILD_KILLING:
         return SHM_PROCESS_DRAINING;
-    case CHILD_DOWN:
     case CHILD_BACKOFF:
+        return SHM_PROCESS_WAITING;
     case CHILD_FAILED:
+        return SHM_PROCESS_FAILED;
+    case CHILD_DOWN:
     case CHILD_STATE_COUNT:
         break;
     }
@@ -95,6 +98,7 @@ static void enter(struct child *child)
         arm(child, KILL_AGAIN_MS);
         break;
     case CHILD_READY:
+        child->ready_ms = clock_mono_ms();
         watchdog_reset(&child->watchdog, clock_mono_ms());
         uv_timer_stop(&child->timer);
         break;
@@ -115,7 +119,7 @@ void child_spawn(struct child *child)
     if (err < 0) {
         log_error("cannot start a child", "role", shm_role_name(child->role), "program",
                   child_process_program(child), "error", strerror(-err));
-        restart_note_death(&child->history, clock_mono_ms(), clock_mono_ms());
+        child_restart_note_death(child, LABEL_DEATH_REASON_SPAWN);
         child_event(child, CHILD_EVENT_EXITED);
         return;
     }
@@ -143,7 +147,7 @@ static void act(struct child *child, enum child_action action)
         (void)kill(child->pid, SIGKILL);
         break;
     case CHILD_ACTION_DELAY:
-        arm(child, restart_delay_ms(&child->history, clock_mono_ms()));
+        arm(child, child_restart_delay_ms(child));
         break;
     case CHILD_ACTION_NONE:
     case CHILD_ACTION_IGNORE:
@@ -250,9 +254,7 @@ bool children_reaped(struct children *children, pid_t pid, int wait_status)
     if (!child->is_foreign) {
         shm_process_end(options->shm, child->slot);
     }
-    restart_note_death(&child->history, child->started_ms, clock_mono_ms());
-    child->last_death = label_of(child, death);
-    child->has_died = true;
+    child_restart_note_death(child, label_of(child, death));
     child->is_hanging = false;
     child->pid = 0;
     child->is_wanted = child->is_wanted && !child->is_foreign;
@@ -363,6 +365,7 @@ void children_watch(struct children *children)
             watchdog_reset(&children->items[i].watchdog, now_ms);
         }
         look_at(&children->items[i], now_ms);
+        child_restart_look(&children->items[i], now_ms);
         /* Whoever scribbled over the table: who looks there for workers finds them again. */
         show_state(&children->items[i]);
     }

@@ -25,6 +25,8 @@ struct child {
     uint64_t generation, incarnation; /* stand in its lock tokens; the latter is drawn for every
                                          process */
     int64_t started_ms;
+    int64_t ready_ms;         /* 0: its process has not said READY */
+    int64_t next_start_ms;    /* BACKOFF; else 0 */
     uv_timer_t timer;         /* the state's time limit */
     struct ready_pipe *ready; /* until it said READY or ended */
     struct restart_history history;

@@ -217,6 +217,8 @@ static const char *style_process(const struct top_sample *sample, long row)
 
     switch (process->state) {
     case SHM_PROCESS_DOWN:
+    case SHM_PROCESS_WAITING:
+    case SHM_PROCESS_FAILED:
         return RED;
     case SHM_PROCESS_STARTING:
     case SHM_PROCESS_DRAINING:

@@ -81,7 +81,8 @@
     ROW(DEATH_REASON, EXIT, "exit")                                                                \
     ROW(DEATH_REASON, SIGNAL, "signal")                                                            \
     ROW(DEATH_REASON, WATCHDOG, "watchdog")                                                        \
-    ROW(DEATH_REASON, BAD_CONFIG, "bad_config")
+    ROW(DEATH_REASON, BAD_CONFIG, "bad_config")                                                    \
+    ROW(DEATH_REASON, SPAWN, "spawn")
 
 #define LABEL_ENUM_ROW(set, id, text) LABEL_##set##_##id,
 enum label_accept_result { LABEL_ROWS_ACCEPT_RESULT(LABEL_ENUM_ROW) LABELS_ACCEPT_RESULT };

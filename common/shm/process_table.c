@@ -54,8 +54,29 @@ const char *shm_process_state_name(enum shm_process_state state)
         return "ready";
     case SHM_PROCESS_DRAINING:
         return "draining";
+    case SHM_PROCESS_WAITING:
+        return "waiting";
+    case SHM_PROCESS_FAILED:
+        return "failed";
     }
     return "invalid";
+}
+
+const char *shm_death_name(enum label_death_reason reason)
+{
+    static const char *const names[] = {
+#define NAME_ROW(set, id, text) [LABEL_##set##_##id] = text,
+        LABEL_ROWS_DEATH_REASON(NAME_ROW)
+#undef NAME_ROW
+    };
+
+    return (unsigned)reason < LABELS_DEATH_REASON ? names[reason] : "invalid";
+}
+
+bool shm_process_is_looping(const struct shm_process *process)
+{
+    return process->state == SHM_PROCESS_FAILED ||
+           (process->state != SHM_PROCESS_DOWN && process->restart.deaths >= SHM_LOOP_DEATHS);
 }
 
 static bool can_write(const struct shm *shm, uint32_t slot)
@@ -88,6 +109,18 @@ void shm_process_set_state(struct shm *shm, uint32_t slot, enum shm_process_stat
         atomic_store_explicit(&shm_process_at(shm, slot)->state, (uint64_t)state,
                               memory_order_release);
     }
+}
+
+void shm_process_set_restart(struct shm *shm, uint32_t slot, const struct shm_restart *restart)
+{
+    if (!can_write(shm, slot)) {
+        return;
+    }
+    struct shm_process_cells *cells = shm_process_at(shm, slot);
+    atomic_store_explicit(&cells->deaths, restart->deaths, memory_order_relaxed);
+    atomic_store_explicit(&cells->last_death, (uint64_t)restart->last_death, memory_order_relaxed);
+    atomic_store_explicit(&cells->next_start_mono_ms, (uint64_t)restart->next_start_mono_ms,
+                          memory_order_relaxed);
 }
 
 void shm_process_end(struct shm *shm, uint32_t slot)
@@ -129,6 +162,20 @@ bool shm_process_is_ready(const struct shm *shm, uint32_t slot)
                SHM_PROCESS_READY;
 }
 
+static struct shm_restart read_restart(struct shm_process_cells *cells)
+{
+    const uint64_t deaths = atomic_load_explicit(&cells->deaths, memory_order_relaxed);
+    const uint64_t reason = atomic_load_explicit(&cells->last_death, memory_order_relaxed);
+    const uint64_t next = atomic_load_explicit(&cells->next_start_mono_ms, memory_order_relaxed);
+
+    return (struct shm_restart){
+        .deaths = deaths < UINT32_MAX ? (uint32_t)deaths : UINT32_MAX,
+        .last_death = reason < LABELS_DEATH_REASON ? (enum label_death_reason)reason
+                                                   : LABEL_DEATH_REASON_EXIT,
+        .next_start_mono_ms = (int64_t)(next & INT64_MAX),
+    };
+}
+
 int shm_process_read(const struct shm *shm, uint32_t slot, struct shm_process *ret)
 {
     if (slot >= shm_slot_count(shm)) {
@@ -143,7 +190,7 @@ int shm_process_read(const struct shm *shm, uint32_t slot, struct shm_process *r
     if (words[WORD_ROLE] == SHM_ROLE_NONE) {
         return -ENOENT;
     }
-    if (words[WORD_ROLE] > SHM_ROLE_WORKER || state > SHM_PROCESS_DRAINING) {
+    if (words[WORD_ROLE] > SHM_ROLE_WORKER || state > SHM_PROCESS_FAILED) {
         return -EAGAIN;
     }
     *ret = (struct shm_process){
@@ -156,6 +203,7 @@ int shm_process_read(const struct shm *shm, uint32_t slot, struct shm_process *r
         .heartbeat_mono_ms =
             (int64_t)(atomic_load_explicit(&cells->heartbeat_mono_ms, memory_order_relaxed) &
                       INT64_MAX),
+        .restart = read_restart(cells),
     };
     return 0;
 }

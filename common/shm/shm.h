@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/shm/metrics_layout.h"
+
 #define SHM_SLOT_SUPERVISOR   0U
 #define SHM_SLOT_API_FIRST    1U /* three: old and new during a reload, and one that is slow to go */
 #define SHM_SLOT_WORKER_FIRST 4U
@@ -75,6 +77,16 @@ enum shm_process_state {
     SHM_PROCESS_STARTING,
     SHM_PROCESS_READY,
     SHM_PROCESS_DRAINING,
+    SHM_PROCESS_WAITING, /* died; the next one starts after a delay */
+    SHM_PROCESS_FAILED,  /* refused its configuration: not started again until that changes */
+};
+/* After so many deaths in a row a process is told of as one that dies again and again. */
+#define SHM_LOOP_DEATHS 3U
+
+struct shm_restart {
+    uint32_t deaths;                    /* in a row, no healthy spell between them */
+    enum label_death_reason last_death; /* means nothing without deaths */
+    int64_t next_start_mono_ms;         /* WAITING; may be garbage */
 };
 struct shm_process {
     enum shm_role role;
@@ -85,20 +97,26 @@ struct shm_process {
     int64_t started_mono_ms;
     int64_t heartbeat_mono_ms; /* may be garbage: a watchdog compares it with what it saw before,
                                   and asks if it changed */
+    struct shm_restart restart;
 };
+/* It should be there, and what keeps it away does not look like passing: FAILED, or SHM_LOOP_DEATHS
+ * and no healthy spell since. */
+bool shm_process_is_looping(const struct shm_process *process);
 
 /* The role that belongs to a slot number; NONE out of range. */
 enum shm_role shm_slot_role(uint32_t slot);
 const char *shm_role_name(enum shm_role role);
 const char *shm_process_state_name(enum shm_process_state state);
+const char *shm_death_name(enum label_death_reason reason);
 
-/* The four are the supervisor's: one writer. Begin when a child is spawned (state STARTING,
+/* The five are the supervisor's: one writer. Begin when a child is spawned (state STARTING,
  * heartbeat now); end after it is reaped and its lock table was read: empties its lock table and
  * gauges, its counters stay. Slots out of range: ignored. */
 void shm_process_begin(struct shm *shm, uint32_t slot, enum shm_role role, int32_t pid,
                        uint64_t incarnation);
 void shm_process_set_state(struct shm *shm, uint32_t slot, enum shm_process_state state);
 void shm_process_end(struct shm *shm, uint32_t slot);
+void shm_process_set_restart(struct shm *shm, uint32_t slot, const struct shm_restart *restart);
 /* Nobody is to be in that slot any more: as if it was never used, but its counters stay. */
 void shm_process_forget(struct shm *shm, uint32_t slot);
 /* Own slot: this process's loop is alive (CLOCK_MONOTONIC). */

@@ -24,7 +24,7 @@
 #include "common/shm/metrics_layout.h"
 
 #define SHM_MAGIC          0x31306d6873626f6fULL /* "oobshm01" read as a little-endian word */
-#define SHM_LAYOUT_VERSION 1U
+#define SHM_LAYOUT_VERSION 2U
 #define SHM_CACHE_LINE     64
 
 #define SHM_RING_SLOTS       256U /* a power of two */
@@ -54,6 +54,9 @@ struct shm_process_cells {
     alignas(SHM_CACHE_LINE) _Atomic uint64_t seq;
     _Atomic uint64_t words[SHM_PROCESS_WORDS];
     _Atomic uint64_t state;
+    /* Each for itself: deaths in a row, why the last one (LABEL_DEATH_REASON_…), when the next
+     * start is due (mono ms). */
+    _Atomic uint64_t deaths, last_death, next_start_mono_ms;
     /* Written by the process itself. */
     alignas(SHM_CACHE_LINE) _Atomic uint64_t heartbeat_mono_ms;
     /* 1: the process wants a signal for the next hint. Set by it, cleared by whoever signals. */
@@ -79,8 +82,8 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
 static_assert(sizeof(_Atomic uint64_t) == 8, "a cell is eight bytes");
 static_assert((SHM_RING_SLOTS & (SHM_RING_SLOTS - 1)) == 0, "a power of two");
 static_assert(sizeof(struct shm_header) == 64, "no padding that compilers may differ about");
-static_assert(sizeof(struct shm_process_cells) == 192, "three cache lines");
-static_assert(offsetof(struct shm_process_cells, heartbeat_mono_ms) == 64, "own line");
+static_assert(sizeof(struct shm_process_cells) == 256, "four cache lines");
+static_assert(offsetof(struct shm_process_cells, heartbeat_mono_ms) == 128, "own line");
 static_assert(sizeof(struct shm_lock_cells) == 256, "four cache lines");
 static_assert(sizeof(struct shm_ring) == 128 + 8 * SHM_RING_SLOTS, "two lines and the hints");
 static_assert(sizeof(struct metrics_block) % SHM_CACHE_LINE == 0, "blocks don't share lines");

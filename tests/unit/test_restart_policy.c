@@ -194,8 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_death_costs_no_delay),
-        cmocka_unit_test(
-            the_delay_doubles_up_to_its_limit_and_stays_there_however_long_it_goes_on),
+        cmocka_unit_test(the_delay_doubles_up_to_its_limit_and_stays_there_however_long_it_goes_on),
         cmocka_unit_test(a_healthy_spell_makes_earlier_deaths_forgotten),
         cmocka_unit_test(what_serves_long_enough_is_no_longer_held_to_its_deaths),
         cmocka_unit_test(exit_statuses_are_classed),

@@ -121,7 +121,7 @@ static void act_supervisor(struct cast *c, uint64_t r)
     (void)shm_hint_send(c->supervisor, &c->wakes, (uint32_t)r % 70, r);
     for (uint32_t slot = 0; slot < SHM_SLOT_MAX; slot++) {
         if (shm_process_read(c->supervisor, slot, &process) == 0) {
-            assert_true(process.role <= SHM_ROLE_WORKER && process.state <= SHM_PROCESS_DRAINING);
+            assert_true(process.role <= SHM_ROLE_WORKER && process.state <= SHM_PROCESS_FAILED);
             assert_true(process.pid >= 0);
         }
         (void)lock_table_each(c->supervisor, slot, check_lock, NULL);

@@ -297,6 +297,49 @@ static void a_process_is_seen_by_others_from_begin_to_end(void **state)
     fixture_teardown(&f);
 }
 
+static void what_keeps_a_process_away_is_seen_by_others(void **state)
+{
+    struct fixture f;
+    struct shm_process p;
+    struct shm_restart restart = {.deaths = SHM_LOOP_DEATHS - 1,
+                                  .last_death = LABEL_DEATH_REASON_SIGNAL,
+                                  .next_start_mono_ms = 123456};
+
+    (void)state;
+    fixture_setup(&f);
+    struct shm *api = fixture_attach(&f, API(0));
+    shm_process_begin(f.supervisor, WORKER(0), SHM_ROLE_WORKER, 4711, 1);
+    shm_process_end(f.supervisor, WORKER(0));
+    shm_process_set_state(f.supervisor, WORKER(0), SHM_PROCESS_WAITING);
+    shm_process_set_restart(f.supervisor, WORKER(0), &restart);
+    assert_int_equal(shm_process_read(api, WORKER(0), &p), 0);
+    assert_int_equal(p.state, SHM_PROCESS_WAITING);
+    assert_int_equal(p.restart.deaths, SHM_LOOP_DEATHS - 1);
+    assert_string_equal(shm_death_name(p.restart.last_death), "signal");
+    assert_int_equal(p.restart.next_start_mono_ms, 123456);
+    assert_false(shm_process_is_looping(&p));
+    restart.deaths = SHM_LOOP_DEATHS;
+    shm_process_set_restart(f.supervisor, WORKER(0), &restart);
+    assert_int_equal(shm_process_read(api, WORKER(0), &p), 0);
+    assert_true(shm_process_is_looping(&p));
+    /* Until it has been healthy for a while. */
+    shm_process_begin(f.supervisor, WORKER(0), SHM_ROLE_WORKER, 4712, 2);
+    shm_process_set_state(f.supervisor, WORKER(0), SHM_PROCESS_READY);
+    assert_int_equal(shm_process_read(api, WORKER(0), &p), 0);
+    assert_true(shm_process_is_looping(&p));
+    /* Nobody wants it any more: it is not missed. */
+    shm_process_end(f.supervisor, WORKER(0));
+    assert_int_equal(shm_process_read(api, WORKER(0), &p), 0);
+    assert_false(shm_process_is_looping(&p));
+    restart.deaths = 1;
+    shm_process_set_restart(f.supervisor, WORKER(0), &restart);
+    shm_process_set_state(f.supervisor, WORKER(0), SHM_PROCESS_FAILED);
+    assert_int_equal(shm_process_read(api, WORKER(0), &p), 0);
+    assert_true(shm_process_is_looping(&p));
+    shm_destroy(&api);
+    fixture_teardown(&f);
+}
+
 static void slots_that_do_not_exist_are_ignored(void **state)
 {
     struct fixture f;
@@ -307,6 +350,7 @@ static void slots_that_do_not_exist_are_ignored(void **state)
     shm_process_begin(f.supervisor, WORKER(FIXTURE_WORKERS), SHM_ROLE_WORKER, 1, 1);
     shm_process_set_state(f.supervisor, UINT32_MAX, SHM_PROCESS_READY);
     shm_process_end(f.supervisor, UINT32_MAX);
+    shm_process_set_restart(f.supervisor, UINT32_MAX, &p.restart);
     assert_int_equal(shm_process_read(f.supervisor, UINT32_MAX, &p), -ENOENT);
     assert_int_equal(p.pid, 42);
     assert_int_equal(shm_slot_role(0), SHM_ROLE_SUPERVISOR);
@@ -338,6 +382,10 @@ static void a_process_entry_of_garbage_is_told_from_a_true_one(void **state)
     shm_process_begin(f.supervisor, 1, SHM_ROLE_API, 8, 8); /* the next one puts it right */
     assert_int_equal(shm_process_read(f.supervisor, 1, &p), 0);
     assert_int_equal(p.pid, 8);
+    cells->deaths = cells->last_death = cells->next_start_mono_ms = UINT64_MAX;
+    assert_int_equal(shm_process_read(f.supervisor, 1, &p), 0);
+    assert_int_equal(p.restart.deaths, UINT32_MAX);
+    assert_true(p.restart.last_death < LABELS_DEATH_REASON && p.restart.next_start_mono_ms >= 0);
     fixture_teardown(&f);
 }
 
@@ -356,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_state_directory_is_the_same_however_it_is_written),
         cmocka_unit_test(only_segments_of_dead_generations_are_unlinked),
         cmocka_unit_test(a_process_is_seen_by_others_from_begin_to_end),
+        cmocka_unit_test(what_keeps_a_process_away_is_seen_by_others),
         cmocka_unit_test(slots_that_do_not_exist_are_ignored),
         cmocka_unit_test(a_process_entry_of_garbage_is_told_from_a_true_one),
     };
