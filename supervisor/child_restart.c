@@ -35,9 +35,13 @@ void child_restart_note_death(struct child *child, enum label_death_reason reaso
          * same. */
         shm_process_begin(child->owner->options.shm, child->slot, child->role, 0, 0);
     }
-    restart_note_death(&child->history, served_ms(child, clock_mono_ms()));
     child->last_death = reason;
-    child->has_died = true;
+    child->has_died = child->is_wanted;
+    if (child->is_wanted) {
+        restart_note_death(&child->history, served_ms(child, clock_mono_ms()));
+    } else {
+        child->history = (struct restart_history){0}; /* it was told to end */
+    }
     child->ready_ms = 0;
     show(child);
     if (reason == LABEL_DEATH_REASON_BAD_CONFIG && child->is_wanted) {

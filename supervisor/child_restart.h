@@ -10,7 +10,9 @@
 
 struct child;
 
-/* Its process ended, or could not be started; before the child's state changes. */
+/* Its process ended, or could not be started; before the child's state changes. The end of one that
+ * nobody wants any more (replaced, one too many, a stop) is no death: it is held against no later
+ * process in that slot. */
 void child_restart_note_death(struct child *child, enum label_death_reason reason);
 /* The time until the next start, from now. */
 int64_t child_restart_delay_ms(struct child *child);
