@@ -15,7 +15,9 @@ PACKAGES_RUN=(
     libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libcmocka-dev
 )
 NODE_RELEASE=18
-PACKAGES_TEST=("${PACKAGES_RUN[@]}" clang-format clang-tidy binutils)
+PACKAGES_TEST=("${PACKAGES_RUN[@]}" clang-format clang-tidy binutils prometheus)
+# Those of the packages above, or of the store's, that bring a service of the same name: none of them is to run.
+PACKAGES_SERVICES=(valkey-server redis-server prometheus)
 
 packages_say() { printf 'packages: %s\n' "$*"; }
 
@@ -99,7 +101,7 @@ packages_install()
     local policy=/usr/sbin/policy-rc.d wrote='' result=0 name
     local -A was_running=() was_there=()
 
-    for name in valkey-server redis-server; do
+    for name in "${PACKAGES_SERVICES[@]}"; do
         [ -n "$(packages_installed "$name")" ] && was_there[$name]=1
         packages_service_runs "$name" && was_running[$name]=1
     done
@@ -114,7 +116,7 @@ packages_install()
         packages_as_root rm -f $policy
         trap - EXIT
     fi
-    for name in valkey-server redis-server; do
+    for name in "${PACKAGES_SERVICES[@]}"; do
         if [ -n "${was_there[$name]:-}" ] || [ -z "$(packages_installed "$name")" ]; then
             continue
         fi
@@ -134,7 +136,7 @@ packages_service_runs()
     fi
 }
 
-packages_service_off() # neither now nor after the next boot: outboxd starts a store of its own
+packages_service_off() # neither now nor after the next boot: outboxd and the tests start what they need
 {
     if [ -d /run/systemd/system ] && command -v systemctl >/dev/null; then
         packages_as_root systemctl disable --now --quiet "$1" || true
