@@ -153,6 +153,7 @@ static void on_accepted(enum store_result result, const struct accept_answer *an
         request_problem(request, PROBLEM_SESSION_FULL, (struct span){0});
         return;
     }
+    count(request, api, LABEL_ACCEPT_RESULT_OTHER);
     request_problem(request, PROBLEM_INTERNAL, (struct span){0});
 }
 

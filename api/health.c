@@ -1,25 +1,20 @@
-/* Liveness, readiness and metrics. */
+/* Asks the store how it is and what stands in it. An answer that is too old, or that lacks a
+ * partition, is none. */
 #include "api/health.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <uv.h>
 
 #include "api/api.h"
-#include "api/json_out.h"
-#include "api/request.h"
 #include "common/base/clock.h"
 #include "common/base/settings.h"
-#include "common/shm/exposition.h"
+#include "common/core/keys.h"
 #include "common/shm/metrics.h"
-#include "common/shm/shm.h"
-#include "common/store/scripts.h"
 #include "common/store/store.h"
 
-#define ASK_EVERY_MS   2000
-#define FACTS_FRESH_MS 10000 /* older ones say nothing of now */
-#define METRICS_MAX    (4U << 20)
+#define ASK_EVERY_MS 2000
+#define FRESH_MS     10000 /* older answers say nothing of now */
 
 struct health {
     struct api *api;
@@ -29,8 +24,9 @@ struct health {
     enum store_result facts_result;
     int64_t facts_ms;  /* monotonic; 0: none yet */
     uint32_t counting; /* answers still to come */
+    bool has_failed;   /* one of them did not come */
     struct counts_answer next, counts;
-    bool has_counts;
+    int64_t counts_ms; /* monotonic; 0: none yet */
 };
 
 /* ---- asking ---- */
@@ -51,6 +47,7 @@ static void on_counts(enum store_result result, const struct counts_answer *answ
 {
     struct health *health = arg;
 
+    health->has_failed |= result != STORE_OK;
     if (result == STORE_OK) {
         for (unsigned status = 0; status < STATUS_COUNT; status++) {
             health->next.by_status[status] += answer->by_status[status];
@@ -60,9 +57,9 @@ static void on_counts(enum store_result result, const struct counts_answer *answ
             health->next.oldest_open_age_ms = answer->oldest_open_age_ms;
         }
     }
-    if (--health->counting == 0) {
+    if (--health->counting == 0 && !health->has_failed) {
         health->counts = health->next;
-        health->has_counts = true;
+        health->counts_ms = clock_mono_ms();
         metrics_loop_ran(health->api->metrics, LABEL_LOOP_API, clock_wall_ms());
     }
 }
@@ -84,6 +81,7 @@ void health_refresh(struct health *health)
     }
     if (health->counting == 0 && store_is_up(api->store)) {
         health->next = (struct counts_answer){0};
+        health->has_failed = false;
         health->counting = PARTITION_COUNT;
         for (uint32_t p = 0; p < PARTITION_COUNT; p++) {
             store_counts(api->store, p, on_counts, health);
@@ -114,7 +112,7 @@ int health_create(struct api *api, struct health **ret)
 
 bool health_is_known(const struct health *health)
 {
-    return health->facts_ms > 0 && health->has_counts;
+    return health->facts_ms > 0 && health->counts_ms > 0;
 }
 
 void health_close(struct health *health)
@@ -130,144 +128,28 @@ void health_destroy(struct health **health)
     *health = NULL;
 }
 
-/* ---- answering ---- */
+/* ---- telling ---- */
 
-void handle_healthz(struct api *api, struct request *request)
+static bool is_fresh(int64_t asked_ms)
 {
-    (void)api;
-    request_answer(request, 200, "application/json", span_of("{\"status\":\"alive\"}"));
+    return asked_ms != 0 && clock_mono_ms() - asked_ms <= FRESH_MS;
 }
 
-/* Why this server is not ready: NULL if it is. */
-static const char *not_ready(const struct api *api)
+const char *health_store_refusal(const struct health *health)
 {
-    const struct health *health = api->health;
-
-    if (api->is_draining && !api->has_successor) {
-        return "it is stopping";
-    }
-    if (!store_is_up(api->store)) {
+    if (!store_is_up(health->api->store)) {
         return "the store is away";
     }
-    if (health->facts_ms == 0 || clock_mono_ms() - health->facts_ms > FACTS_FRESH_MS) {
+    if (!is_fresh(health->facts_ms)) {
         return "the store has not told its state";
     }
     if (health->facts_result != STORE_OK) {
         return store_result_help(health->facts_result);
     }
-    return store_facts_refusal(&health->facts, api->settings->durability);
+    return store_facts_refusal(&health->facts, health->api->settings->durability);
 }
 
-static void write_processes(const struct api *api, struct buf *out)
+const struct counts_answer *health_counts(const struct health *health)
 {
-    static const char *const roles[] = {"none", "supervisor", "api", "worker"};
-    static const char *const states[] = {"down", "starting", "ready", "draining"};
-
-    json_open_member(out, "processes", '[');
-    for (uint32_t slot = 0; slot < shm_slot_count(api->shm); slot++) {
-        struct shm_process process;
-
-        if (shm_process_read(api->shm, slot, &process) < 0 || process.role == SHM_ROLE_NONE) {
-            continue;
-        }
-        json_open(out, '{');
-        json_member_text(out, "role", span_of(roles[process.role]));
-        json_member_i64(out, "slot", slot);
-        json_member_text(out, "state", span_of(states[process.state]));
-        json_close(out, '}');
-        json_comma(out);
-    }
-    json_close(out, ']');
-    json_comma(out);
-}
-
-void handle_readyz(struct api *api, struct request *request)
-{
-    const char *why_not = not_ready(api);
-    struct buf *out = &request->out;
-
-    if (why_not) {
-        problem_open(PROBLEM_NOT_READY, span_of(why_not), out);
-    } else {
-        json_open(out, '{');
-        json_member_text(out, "status", span_of("ready"));
-    }
-    json_member_text(out, "durability", span_of(api->durability));
-    json_member_bool(out, "store", store_is_up(api->store));
-    write_processes(api, out);
-    json_close(out, '}');
-    request_answer_out(request, why_not ? 503 : 200,
-                       why_not ? PROBLEM_CONTENT_TYPE : "application/json");
-    if (why_not) {
-        request_answer_header(request, "Retry-After", "1");
-    }
-}
-
-static int expose_table(const struct api *api, struct buf *out)
-{
-    const char *scripts[SCRIPT_COUNT];
-
-    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
-        scripts[i] = store_scripts[i].name;
-    }
-    const struct exposition_names names = {
-        .kinds = {api->kinds.names, api->kinds.count},
-        .scripts = {scripts, SCRIPT_COUNT},
-        .routes = {route_labels, ROUTE_COUNT},
-    };
-
-    return metrics_expose(api->shm, &names, out);
-}
-
-static int expose_counts(const struct health *health, struct buf *out)
-{
-    struct exposition_sample by_status[STATUS_COUNT];
-    const struct exposition_sample age = {NULL, (double)health->counts.oldest_open_age_ms / 1000};
-
-    for (unsigned status = 0; status < STATUS_COUNT; status++) {
-        by_status[status] = (struct exposition_sample){
-            entry_status_name((enum entry_status)status),
-            (double)health->counts.by_status[status],
-        };
-    }
-    int err = exposition_gauge(out, "entries", "Entries in the store by status.", "status",
-                               by_status, STATUS_COUNT);
-
-    return err == 0 ? exposition_gauge(
-                          out, "oldest_nonterminal_age_seconds",
-                          "Age of the oldest entry that is pending, delivering or verifying.", NULL,
-                          &age, 1)
-                    : err;
-}
-
-void handle_metrics(struct api *api, struct request *request)
-{
-    struct buf text;
-
-    buf_init(&text, METRICS_MAX);
-    int err = expose_table(api, &text);
-
-    /* Without an answer of the store yet, no number is better than a wrong one. */
-    if (err == 0 && api->health->has_counts) {
-        err = expose_counts(api->health, &text);
-    }
-    if (err < 0) {
-        request_problem(request, PROBLEM_INTERNAL, (struct span){0});
-    } else {
-        request_answer(request, 200, EXPOSITION_CONTENT_TYPE, (struct span){text.bytes, text.len});
-    }
-    buf_done(&text);
-}
-
-void handle_start_page(struct api *api, struct request *request)
-{
-    static const char page[] =
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>outboxd</title>"
-        "<h1>outboxd</h1><p>A durable outbox. <a href=\"/readyz\">readiness</a> · "
-        "<a href=\"/metrics\">metrics</a></p></html>\n";
-
-    (void)api;
-    request_answer(request, 200, "text/html; charset=utf-8", span_of(page));
-    request_answer_header(request, "Content-Security-Policy", "default-src 'none'");
-    request_answer_header(request, "X-Content-Type-Options", "nosniff");
+    return is_fresh(health->counts_ms) ? &health->counts : NULL;
 }

@@ -238,7 +238,7 @@ void record_outcome(struct delivery *delivery)
     struct worker *worker = delivery->worker;
 
     if (is_of_an_attempt(delivery)) {
-        const size_t kind = delivery->kind ? delivery->kind->place : LABEL_NAMED_OTHER;
+        const size_t kind = delivery->kind ? delivery->kind->place : LABEL_KIND_OTHER;
 
         metrics_add_delivery(worker->metrics, kind, delivery->verdict.outcome, 1);
     }

@@ -27,7 +27,8 @@ static double rate(const struct span_of_time *span, enum metric metric, size_t l
 
 static void add_histogram(struct metrics_histogram *sum, const struct metrics_histogram *one)
 {
-    for (size_t i = 0; i < METRICS_BUCKETS; i++) {
+    sum->bounds = one->bounds;
+    for (size_t i = 0; i < BUCKETS_MAX; i++) {
         sum->buckets[i] += one->buckets[i];
     }
     sum->count += one->count;

@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build_config.h"
 #include "common/base/err.h"
 #include "common/core/buf.h"
 #include "common/core/utf8.h"
 #include "common/shm/metrics.h"
-#include "common/shm/shm.h"
 
 #define PREFIX               "outbox_"
 #define OTHER                "other"
@@ -80,11 +78,11 @@ static struct exposition_list list_of(const struct exposition_names *names, enum
     switch (source) {
     case LABEL_NAMES_FIXED:
         return none;
-    case LABEL_NAMES_KINDS:
+    case LABEL_NAMES_KIND:
         return names->kinds;
-    case LABEL_NAMES_SCRIPTS:
+    case LABEL_NAMES_SCRIPT:
         return names->scripts;
-    case LABEL_NAMES_ROUTES:
+    case LABEL_NAMES_ROUTE:
         return names->routes;
     }
     return none;
@@ -98,7 +96,7 @@ static const char *label_text(const struct exposition_names *names,
     }
     const struct exposition_list list = list_of(names, dim->source);
     /* The last place is `other` however many names there are. */
-    return i < LABEL_NAMED_OTHER && i < list.count && list.names[i] ? list.names[i] : OTHER;
+    return i < dim->count - 1 && i < list.count && list.names[i] ? list.names[i] : OTHER;
 }
 
 /* The place whose series takes what was counted in place i: the first of the same name, or `other`.
@@ -111,7 +109,7 @@ static size_t home_of(const struct exposition_names *names, const struct metrics
     }
     const char *text = label_text(names, dim, i);
     if (strcmp(text, OTHER) == 0) {
-        return LABEL_NAMED_OTHER;
+        return dim->count - 1;
     }
     size_t home = 0;
     while (home < i && strcmp(label_text(names, dim, home), text) != 0) {
@@ -165,16 +163,17 @@ static void append_number(struct buf *out, bool is_open, uint64_t value)
 
 static void append_histogram(struct buf *out, const struct series *series)
 {
+    const struct metrics_buckets *buckets = series->desc->buckets;
     uint64_t cumulative = 0;
     bool is_open;
 
-    for (size_t i = 0; i < METRICS_BUCKETS; i++) {
+    for (size_t i = 0; i < buckets->count; i++) {
         cumulative = add_saturated(cumulative, series->cells[i]);
         append_series_name(out, series, "_bucket", &is_open);
-        append_label(out, &is_open, "le", metrics_bucket_text(i));
+        append_label(out, &is_open, "le", buckets->texts[i]);
         append_number(out, is_open, cumulative);
     }
-    const uint64_t sum_ns = series->cells[METRICS_BUCKETS];
+    const uint64_t sum_ns = series->cells[buckets->count];
     append_series_name(out, series, "_sum", &is_open);
     (void)buf_appendf(out, "%s %" PRIu64 ".%09" PRIu64 "\n", is_open ? "}" : "",
                       sum_ns / NANOSECONDS_A_SECOND, sum_ns % NANOSECONDS_A_SECOND);
@@ -199,8 +198,7 @@ static void fold(const struct metrics_desc *desc, const struct exposition_names 
                  uint64_t *cells)
 {
     const struct metrics_label_dim *dims = desc->labels->dims;
-    const size_t stride =
-        dims[1].count * (desc->type == METRIC_TYPE_HISTOGRAM ? (size_t)CELLS_HISTOGRAM : 1);
+    const size_t stride = dims[1].count * desc->width;
 
     for (size_t i = 0; i < dims[0].count; i++) {
         const size_t home = home_of(names, &dims[0], i);
@@ -221,7 +219,6 @@ static void append_metric(struct buf *out, const struct metrics_desc *desc,
         [METRIC_TYPE_HISTOGRAM] = "histogram",
     };
     const struct metrics_label_dim *dims = desc->labels->dims;
-    const size_t width = desc->type == METRIC_TYPE_HISTOGRAM ? CELLS_HISTOGRAM : 1;
 
     fold(desc, names, cells);
     append_family(out, desc->name, desc->help, types[desc->type]);
@@ -231,14 +228,14 @@ static void append_metric(struct buf *out, const struct metrics_desc *desc,
             .names = names,
             .first = i / dims[1].count,
             .second = i % dims[1].count,
-            .cells = cells + i * width,
+            .cells = cells + i * desc->width,
         };
         const bool is_other =
-            dims[0].source != LABEL_NAMES_FIXED && series.first == LABEL_NAMED_OTHER;
+            dims[0].source != LABEL_NAMES_FIXED && series.first == dims[0].count - 1;
         if (home_of(names, &dims[0], series.first) != series.first) {
             continue;
         }
-        if ((desc->labels->is_sparse || is_other) && !has_counted(series.cells, width)) {
+        if ((desc->labels->is_sparse || is_other) && !has_counted(series.cells, desc->width)) {
             continue;
         }
         append_series(out, &series);
@@ -262,44 +259,6 @@ int metrics_expose_snapshot(const struct metrics_snapshot *snapshot,
     return finish(out);
 }
 
-static void append_process_up(struct buf *out, const struct shm *shm)
-{
-    append_family(out, "process_up",
-                  "Whether the process in each slot that was ever used is up: ready or draining.",
-                  "gauge");
-    for (uint32_t slot = 0; slot < shm_slot_count(shm); slot++) {
-        struct shm_process process;
-        if (shm_process_read(shm, slot, &process) < 0) {
-            continue;
-        }
-        const bool is_up =
-            process.state == SHM_PROCESS_READY || process.state == SHM_PROCESS_DRAINING;
-        /* The role by the slot's number: one series per slot, whatever its memory says. */
-        (void)buf_appendf(out, PREFIX "process_up{role=\"%s\",slot=\"%" PRIu32 "\"} %d\n",
-                          shm_role_name(shm_slot_role(slot)), slot, is_up ? 1 : 0);
-    }
-}
-
-int metrics_expose(const struct shm *shm, const struct exposition_names *names, struct buf *out)
-{
-    AUTO_FREE struct metrics_snapshot *snapshot = malloc(sizeof(*snapshot));
-    if (!snapshot) {
-        return -ENOMEM;
-    }
-    metrics_snapshot_all(shm, snapshot);
-    const int err = metrics_expose_snapshot(snapshot, names, out);
-    if (err < 0) {
-        return err;
-    }
-    append_process_up(out, shm);
-    append_family(out, "build_info", "Which build this is; the value is always 1.", "gauge");
-    (void)buf_append_str(out, PREFIX "build_info");
-    bool is_open = false;
-    append_label(out, &is_open, "version", OUTBOXD_VERSION);
-    append_number(out, is_open, 1);
-    return finish(out);
-}
-
 static void append_double(struct buf *out, double value)
 {
     if (isnan(value)) {
@@ -311,17 +270,19 @@ static void append_double(struct buf *out, double value)
     }
 }
 
-int exposition_gauge(struct buf *out, const char *name, const char *help, const char *key,
-                     const struct exposition_sample *samples, size_t count)
+int exposition_gauge(struct buf *out, enum scraped gauge, const struct exposition_sample *samples,
+                     size_t count)
 {
-    append_family(out, name, help, "gauge");
-    for (size_t i = 0; i < count && (key || i < 1); i++) {
+    const struct scraped_desc *desc = scraped_desc(gauge);
+
+    append_family(out, desc->name, desc->help, "gauge");
+    for (size_t i = 0; i < count; i++) {
         bool is_open = false;
-        (void)buf_appendf(out, PREFIX "%s", name);
-        if (key) {
-            append_label(out, &is_open, key, samples[i].label);
-            (void)buf_append_str(out, "}");
+        (void)buf_appendf(out, PREFIX "%s", desc->name);
+        for (size_t k = 0; k < 2 && desc->keys[k]; k++) {
+            append_label(out, &is_open, desc->keys[k], samples[i].labels[k]);
         }
+        (void)buf_append_str(out, is_open ? "}" : "");
         append_double(out, samples[i].value);
     }
     return finish(out);

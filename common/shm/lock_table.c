@@ -47,7 +47,7 @@ static int encode(const struct shm_lock *lock, uint64_t words[SHM_LOCK_WORDS])
         (unsigned)lock->activity >= SHM_LOCK_ACTIVITY_COUNT) {
         return -ENOSPC;
     }
-    const uint32_t kind = lock->kind < LABEL_NAMED_MAX ? lock->kind : LABEL_NAMED_OTHER;
+    const uint32_t kind = lock->kind < LABEL_KIND_MAX ? lock->kind : LABEL_KIND_OTHER;
 
     memset(words, 0, SHM_LOCK_WORDS * sizeof(words[0]));
     words[WORD_META] = ((uint64_t)lock->activity + 1) | (uint64_t)kind << 8 |
@@ -80,7 +80,7 @@ static bool decode(const uint64_t words[SHM_LOCK_WORDS], struct shm_lock *ret)
         return false;
     }
     ret->activity = (enum shm_lock_activity)(activity_plus_1 - 1);
-    ret->kind = kind < LABEL_NAMED_MAX ? kind : LABEL_NAMED_OTHER;
+    ret->kind = kind < LABEL_KIND_MAX ? kind : LABEL_KIND_OTHER;
     ret->claim = words[WORD_CLAIM];
     ret->started_mono_ms = (int64_t)(words[WORD_STARTED] & INT64_MAX);
     return true;

@@ -1,141 +1,14 @@
-/* Counting, and the table that describes every cell. One relaxed add per count; a label out of
- * range is put right or ignored here, so that no caller has to. */
+/* Counting. One relaxed add per count; a label out of range is put right or ignored here, so that
+ * no caller has to. */
 #include "common/shm/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/settings.h"
-#include "common/core/keys.h"
 #include "common/shm/shm_private.h"
 
-static_assert(KIND_COUNT_MAX == LABEL_NAMED_MAX, "a place for each kind");
-static_assert(sizeof(struct metrics_block) == METRICS_CELLS * sizeof(uint64_t), "cells all over");
-
 #define SECONDS_MAX 3.2e9 /* a century; in nanoseconds it still fits */
-
-/* ---- the table ---- */
-
-#define NAME_ROW(set, id, text) [LABEL_##set##_##id] = text,
-static const char *const names_accept_result[] = {LABEL_ROWS_ACCEPT_RESULT(NAME_ROW)};
-static const char *const names_verdict[] = {LABEL_ROWS_VERDICT(NAME_ROW)};
-static const char *const names_sweep_outcome[] = {LABEL_ROWS_SWEEP_OUTCOME(NAME_ROW)};
-static const char *const names_loop[] = {LABEL_ROWS_LOOP(NAME_ROW)};
-static const char *const names_recovery_reason[] = {LABEL_ROWS_RECOVERY_REASON(NAME_ROW)};
-static const char *const names_ring[] = {LABEL_ROWS_RING(NAME_ROW)};
-static const char *const names_store_result[] = {LABEL_ROWS_STORE_RESULT(NAME_ROW)};
-static const char *const names_http_status[] = {LABEL_ROWS_HTTP_STATUS(NAME_ROW)};
-static const char *const names_role[] = {LABEL_ROWS_ROLE(NAME_ROW)};
-static const char *const names_death_reason[] = {LABEL_ROWS_DEATH_REASON(NAME_ROW)};
-#define OUTCOME(id, name) [OUTCOME_##id] = name,
-static const char *const names_outcome[] = {
-#include "common/core/lifecycle.def"
-};
-
-#define DIM_NONE                                                                                   \
-    {                                                                                              \
-        .key = NULL, .count = 1                                                                    \
-    }
-#define DIM_FIXED(label, set, list)                                                                \
-    {                                                                                              \
-        .key = label, .count = LABELS_##set, .source = LABEL_NAMES_FIXED, .names = list            \
-    }
-#define DIM_NAMED(label, from)                                                                     \
-    {                                                                                              \
-        .key = label, .count = LABEL_NAMED_MAX + 1, .source = from                                 \
-    }
-
-static const struct metrics_label_set set_NONE = {.dims = {DIM_NONE, DIM_NONE}};
-static const struct metrics_label_set set_ACCEPT_RESULT = {
-    .dims = {DIM_FIXED("result", ACCEPT_RESULT, names_accept_result), DIM_NONE}};
-static const struct metrics_label_set set_KIND = {
-    .dims = {DIM_NAMED("kind", LABEL_NAMES_KINDS), DIM_NONE}};
-static const struct metrics_label_set set_KIND_OUTCOME = {
-    .dims = {DIM_NAMED("kind", LABEL_NAMES_KINDS), DIM_FIXED("outcome", OUTCOME, names_outcome)}};
-static const struct metrics_label_set set_VERDICT = {
-    .dims = {DIM_FIXED("verdict", VERDICT, names_verdict), DIM_NONE}};
-static const struct metrics_label_set set_SWEEP_OUTCOME = {
-    .dims = {DIM_FIXED("outcome", SWEEP_OUTCOME, names_sweep_outcome), DIM_NONE}};
-/* Sparse: a loop that never ran has no last time. */
-static const struct metrics_label_set set_LOOP = {
-    .dims = {DIM_FIXED("loop", LOOP, names_loop), DIM_NONE}, .is_sparse = 1};
-static const struct metrics_label_set set_RECOVERY_REASON = {
-    .dims = {DIM_FIXED("reason", RECOVERY_REASON, names_recovery_reason), DIM_NONE}};
-static const struct metrics_label_set set_RING = {
-    .dims = {DIM_FIXED("ring", RING, names_ring), DIM_NONE}};
-static const struct metrics_label_set set_SCRIPT_RESULT = {
-    .dims = {DIM_NAMED("script", LABEL_NAMES_SCRIPTS),
-             DIM_FIXED("result", STORE_RESULT, names_store_result)}};
-/* Sparse: most routes never give most answers. */
-static const struct metrics_label_set set_ROUTE_STATUS = {
-    .dims = {DIM_NAMED("route", LABEL_NAMES_ROUTES),
-             DIM_FIXED("status", HTTP_STATUS, names_http_status)},
-    .is_sparse = 1};
-static const struct metrics_label_set set_ROLE_REASON = {
-    .dims = {DIM_FIXED("role", ROLE, names_role),
-             DIM_FIXED("reason", DEATH_REASON, names_death_reason)}};
-
-static const struct metrics_desc descs[METRIC_COUNT] = {
-#define METRIC(kind_of, id, label_set, text)                                                       \
-    [METRIC_##id] = {.name = #id,                                                                  \
-                     .help = text,                                                                 \
-                     .type = METRIC_TYPE_##kind_of,                                                \
-                     .first_cell = offsetof(struct metrics_block, id) / sizeof(uint64_t),          \
-                     .label_count = LABELS_##label_set,                                            \
-                     .labels = &set_##label_set},
-#include "common/shm/metrics.def"
-};
-
-const struct metrics_desc *metrics_desc(enum metric metric)
-{
-    return (unsigned)metric < METRIC_COUNT ? &descs[metric] : NULL;
-}
-
-static const uint64_t bucket_bounds_us[] = {
-#define BOUND_ROW(us, text) us,
-    METRICS_BUCKET_ROWS(BOUND_ROW)};
-static const char *const bucket_texts[] = {
-#define TEXT_ROW(us, text) text,
-    METRICS_BUCKET_ROWS(TEXT_ROW) "+Inf"};
-static_assert(sizeof(bucket_texts) / sizeof(bucket_texts[0]) == METRICS_BUCKETS, "a text for each");
-
-const char *metrics_bucket_text(size_t i)
-{
-    return i < METRICS_BUCKETS ? bucket_texts[i] : "+Inf";
-}
-
-static uint64_t hash_words(uint64_t hash, uint64_t a, uint64_t b)
-{
-    const uint64_t words[] = {hash, a, b};
-
-    return fnv1a64(words, sizeof(words));
-}
-
-static uint64_t hash_dim(uint64_t hash, const struct metrics_label_dim *dim)
-{
-    hash = hash_words(hash, dim->count, (uint64_t)dim->source);
-    for (size_t i = 0; dim->names && i < dim->count; i++) {
-        hash = hash_words(hash, fnv1a64(dim->names[i], strlen(dim->names[i])), i);
-    }
-    return hash;
-}
-
-uint64_t metrics_fingerprint(void)
-{
-    uint64_t hash = fnv1a64(bucket_bounds_us, sizeof(bucket_bounds_us));
-
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        hash = hash_words(hash, fnv1a64(descs[i].name, strlen(descs[i].name)),
-                          (uint64_t)descs[i].type);
-        hash = hash_words(hash, descs[i].first_cell, descs[i].label_count);
-        hash = hash_dim(hash, &descs[i].labels->dims[0]);
-        hash = hash_dim(hash, &descs[i].labels->dims[1]);
-    }
-    return hash;
-}
-
-/* ---- counting ---- */
 
 struct metrics *metrics_create_private(void)
 {
@@ -161,11 +34,6 @@ void metrics_destroy(struct metrics **m)
     }
 }
 
-static size_t cells_of(enum metric_type type)
-{
-    return type == METRIC_TYPE_HISTOGRAM ? CELLS_HISTOGRAM : 1;
-}
-
 /* The first cell of a series, or NULL if there is no such one. */
 static _Atomic uint64_t *find_cells(struct metrics *m, enum metric metric, size_t label)
 {
@@ -178,12 +46,12 @@ static _Atomic uint64_t *find_cells(struct metrics *m, enum metric metric, size_
      * the same.) */
     if (label >= desc->label_count && desc->labels->dims[0].source != LABEL_NAMES_FIXED &&
         !desc->labels->dims[1].key) {
-        label = LABEL_NAMED_OTHER;
+        label = desc->label_count - 1;
     }
     if (label >= desc->label_count) {
         return NULL;
     }
-    return (_Atomic uint64_t *)(void *)m->block + desc->first_cell + label * cells_of(desc->type);
+    return (_Atomic uint64_t *)(void *)m->block + desc->first_cell + label * desc->width;
 }
 
 static bool has_type(enum metric metric, enum metric_type type)
@@ -236,11 +104,13 @@ static void observe(struct metrics *m, enum metric metric, size_t label, uint64_
     if (!cells || !has_type(metric, METRIC_TYPE_HISTOGRAM)) {
         return;
     }
-    while (bucket < METRICS_BUCKETS - 1 && ns > bucket_bounds_us[bucket] * 1000) {
+    const struct metrics_buckets *buckets = metrics_desc(metric)->buckets;
+
+    while (bucket < buckets->count - 1 && ns > buckets->bounds_us[bucket] * 1000) {
         bucket++;
     }
     add_cell(&cells[bucket], 1);
-    add_cell(&cells[METRICS_BUCKETS], ns);
+    add_cell(&cells[buckets->count], ns);
 }
 
 void metrics_observe_seconds(struct metrics *m, enum metric metric, size_t label, double seconds)
@@ -265,7 +135,7 @@ static void add_pair(struct metrics *m, enum metric metric, size_t first, size_t
     const struct metrics_label_dim *dims = metrics_desc(metric)->labels->dims;
 
     if (first >= dims[0].count && dims[0].source != LABEL_NAMES_FIXED) {
-        first = LABEL_NAMED_OTHER;
+        first = dims[0].count - 1;
     }
     if (first < dims[0].count && second < dims[1].count) {
         metrics_add(m, metric, first * dims[1].count + second, n);
@@ -285,9 +155,11 @@ void metrics_add_store_request(struct metrics *m, size_t script, enum label_stor
 
 static enum label_http_status label_of_status(unsigned http_status)
 {
+    const struct metrics_label_set *set = metrics_desc(METRIC_http_requests_total)->labels;
+
     /* The names are the numbers: no second list to keep in step. */
     for (size_t i = 0; i < LABEL_HTTP_STATUS_OTHER; i++) {
-        if (strtoul(names_http_status[i], NULL, 10) == http_status) {
+        if (strtoul(set->dims[1].names[i], NULL, 10) == http_status) {
             return (enum label_http_status)i;
         }
     }
@@ -324,7 +196,7 @@ void metrics_add_cell(struct metrics *m, enum metric metric, size_t cell, uint64
 void metrics_reset_gauges(struct metrics *m)
 {
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
-        const struct metrics_desc *desc = &descs[metric];
+        const struct metrics_desc *desc = metrics_desc((enum metric)metric);
         for (size_t label = 0; desc->type == METRIC_TYPE_GAUGE_SUM && label < desc->label_count;
              label++) {
             metrics_set(m, (enum metric)metric, label, 0);

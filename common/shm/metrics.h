@@ -46,8 +46,7 @@ void metrics_observe_seconds(struct metrics *m, enum metric metric, size_t label
 /* The same from a difference of clock_mono_ns(): exact, no floating point. */
 void metrics_observe_ns(struct metrics *m, enum metric metric, size_t label, int64_t ns);
 
-/* kind: its `place`; script, route: index in their own tables (32 and more count as
- * `other`). */
+/* kind: its `place`; script, route: index in their own tables. Beyond the last place: `other`. */
 void metrics_add_delivery(struct metrics *m, size_t kind, enum outcome outcome, uint64_t n);
 void metrics_add_store_request(struct metrics *m, size_t script, enum label_store_result result,
                                uint64_t n);
@@ -73,7 +72,8 @@ void metrics_snapshot_of(const struct metrics *m, struct metrics_snapshot *ret);
 /* A counter's or gauge's value; 0 for a histogram or a label out of range. */
 uint64_t metrics_value(const struct metrics_snapshot *snapshot, enum metric metric, size_t label);
 struct metrics_histogram {
-    uint64_t buckets[METRICS_BUCKETS]; /* each its own range; the last one is +Inf */
+    const struct metrics_buckets *bounds; /* NULL: this is none */
+    uint64_t buckets[BUCKETS_MAX];        /* each its own range; the last of them is +Inf */
     uint64_t count;
     double sum_seconds;
 };
@@ -92,9 +92,9 @@ double metrics_quantile(const struct metrics_histogram *histogram, double q);
 /* The table, for the exposition and for the layout fingerprint. */
 enum label_names {
     LABEL_NAMES_FIXED, /* `names` holds them all */
-    LABEL_NAMES_KINDS, /* given by the caller, the last place is `other` */
-    LABEL_NAMES_SCRIPTS,
-    LABEL_NAMES_ROUTES,
+    LABEL_NAMES_KIND,  /* given by the caller, the last place is `other` */
+    LABEL_NAMES_SCRIPT,
+    LABEL_NAMES_ROUTE,
 };
 struct metrics_label_dim {
     const char *key; /* NULL: no such label */
@@ -106,13 +106,20 @@ struct metrics_label_set {
     struct metrics_label_dim dims[2]; /* index = first * dims[1].count + second */
     int is_sparse;                    /* not 0: series that never counted are left out */
 };
+struct metrics_buckets {
+    size_t count; /* with +Inf, which has no bound in microseconds */
+    const uint64_t *bounds_us;
+    const char *const *texts; /* seconds: "0.0001", …, "+Inf" */
+};
 struct metrics_desc {
     const char *name; /* without prefix */
     const char *help;
     enum metric_type type;
     size_t first_cell;
     size_t label_count;
+    size_t width; /* cells of one series */
     const struct metrics_label_set *labels;
+    const struct metrics_buckets *buckets; /* histograms; NULL for all others */
 };
 /* NULL out of range. */
 const struct metrics_desc *metrics_desc(enum metric metric);
@@ -120,8 +127,21 @@ const struct metrics_desc *metrics_desc(enum metric metric);
 size_t metrics_cell_count(const struct metrics_desc *desc);
 /* Adds to one of them; nothing for a number out of range. */
 void metrics_add_cell(struct metrics *m, enum metric metric, size_t cell, uint64_t n);
-/* Upper bound of bucket i in seconds as text ("0.0001", …, "+Inf"). i < METRICS_BUCKETS. */
-const char *metrics_bucket_text(size_t i);
+
+/* Gauges that are worked out when /metrics is read. */
+enum scraped {
+#define SCRAPED(name, first_label, second_label, help) SCRAPED_##name,
+#include "common/shm/metrics.def"
+    SCRAPED_COUNT
+};
+struct scraped_desc {
+    const char *name; /* without prefix */
+    const char *help;
+    const char *keys[2]; /* of its labels; NULL: no such label */
+};
+/* NULL out of range. */
+const struct scraped_desc *scraped_desc(enum scraped scraped);
+
 /* A number made from the whole table: two programs with the same one agree about every cell. */
 uint64_t metrics_fingerprint(void);
 

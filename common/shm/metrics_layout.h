@@ -97,22 +97,28 @@ enum label_role { LABEL_ROWS_ROLE(LABEL_ENUM_ROW) LABELS_ROLE };
 enum label_death_reason { LABEL_ROWS_DEATH_REASON(LABEL_ENUM_ROW) LABELS_DEATH_REASON };
 #undef LABEL_ENUM_ROW
 
-/* Sets whose names the caller gives at exposition: 32 places and `other`. */
-#define LABEL_NAMED_MAX   32
-#define LABEL_NAMED_OTHER LABEL_NAMED_MAX
+/* Sets whose names belong to somebody else: so many places, and one for whatever has none. Their
+ * owners assert that they fit. */
+#define LABEL_KIND_MAX   32
+#define LABEL_SCRIPT_MAX 64
+#define LABEL_ROUTE_MAX  64
+#define LABEL_KIND_OTHER LABEL_KIND_MAX /* the last place of each */
 
 #define LABELS_NONE          1
-#define LABELS_KIND          (LABEL_NAMED_MAX + 1)
-#define LABELS_SCRIPT        (LABEL_NAMED_MAX + 1)
-#define LABELS_ROUTE         (LABEL_NAMED_MAX + 1)
+#define LABELS_KIND          (LABEL_KIND_MAX + 1)
+#define LABELS_SCRIPT        (LABEL_SCRIPT_MAX + 1)
+#define LABELS_ROUTE         (LABEL_ROUTE_MAX + 1)
 #define LABELS_OUTCOME       OUTCOME_COUNT
 #define LABELS_KIND_OUTCOME  (LABELS_KIND * LABELS_OUTCOME)
 #define LABELS_SCRIPT_RESULT (LABELS_SCRIPT * LABELS_STORE_RESULT)
 #define LABELS_ROUTE_STATUS  (LABELS_ROUTE * LABELS_HTTP_STATUS)
 #define LABELS_ROLE_REASON   (LABELS_ROLE * LABELS_DEATH_REASON)
 
-/* Upper bounds of the histogram buckets, in microseconds; the last bucket (+Inf) has none. */
-#define METRICS_BUCKET_ROWS(ROW)                                                                   \
+/* Upper bounds of histogram buckets, in microseconds and as text; +Inf follows by itself. Three
+ * sets: a call to the store next door, bounded by its time limit of seconds; an attempt at a
+ * target, by its time limit of minutes (what timed out stands in +Inf alone); a wait, which a
+ * backlog may make as long as an hour. */
+#define BUCKET_ROWS_CALL(ROW)                                                                      \
     ROW(100, "0.0001")                                                                             \
     ROW(250, "0.00025")                                                                            \
     ROW(500, "0.0005")                                                                             \
@@ -128,21 +134,60 @@ enum label_death_reason { LABEL_ROWS_DEATH_REASON(LABEL_ENUM_ROW) LABELS_DEATH_R
     ROW(1000000, "1")                                                                              \
     ROW(2500000, "2.5")                                                                            \
     ROW(5000000, "5")                                                                              \
+    ROW(10000000, "10")
+#define BUCKET_ROWS_ATTEMPT(ROW)                                                                   \
+    ROW(1000, "0.001")                                                                             \
+    ROW(2500, "0.0025")                                                                            \
+    ROW(5000, "0.005")                                                                             \
+    ROW(10000, "0.01")                                                                             \
+    ROW(25000, "0.025")                                                                            \
+    ROW(50000, "0.05")                                                                             \
+    ROW(100000, "0.1")                                                                             \
+    ROW(250000, "0.25")                                                                            \
+    ROW(500000, "0.5")                                                                             \
+    ROW(1000000, "1")                                                                              \
+    ROW(2500000, "2.5")                                                                            \
+    ROW(5000000, "5")                                                                              \
     ROW(10000000, "10")                                                                            \
-    ROW(25000000, "25")                                                                            \
+    ROW(30000000, "30")                                                                            \
     ROW(60000000, "60")                                                                            \
-    ROW(150000000, "150")                                                                          \
+    ROW(120000000, "120")                                                                          \
     ROW(300000000, "300")                                                                          \
     ROW(600000000, "600")
-#define METRICS_BUCKET_COUNT_ROW(us, text) +1
-#define METRICS_BUCKETS                    ((0 METRICS_BUCKET_ROWS(METRICS_BUCKET_COUNT_ROW)) + 1) /* with +Inf */
+#define BUCKET_ROWS_WAIT(ROW)                                                                      \
+    ROW(500, "0.0005")                                                                             \
+    ROW(1000, "0.001")                                                                             \
+    ROW(2500, "0.0025")                                                                            \
+    ROW(5000, "0.005")                                                                             \
+    ROW(10000, "0.01")                                                                             \
+    ROW(25000, "0.025")                                                                            \
+    ROW(50000, "0.05")                                                                             \
+    ROW(100000, "0.1")                                                                             \
+    ROW(250000, "0.25")                                                                            \
+    ROW(500000, "0.5")                                                                             \
+    ROW(1000000, "1")                                                                              \
+    ROW(2500000, "2.5")                                                                            \
+    ROW(5000000, "5")                                                                              \
+    ROW(10000000, "10")                                                                            \
+    ROW(30000000, "30")                                                                            \
+    ROW(60000000, "60")                                                                            \
+    ROW(300000000, "300")                                                                          \
+    ROW(900000000, "900")                                                                          \
+    ROW(3600000000, "3600")
+#define BUCKET_COUNT_ROW(us, text) +1
+#define BUCKETS_CALL               ((0 BUCKET_ROWS_CALL(BUCKET_COUNT_ROW)) + 1) /* with +Inf */
+#define BUCKETS_ATTEMPT            ((0 BUCKET_ROWS_ATTEMPT(BUCKET_COUNT_ROW)) + 1)
+#define BUCKETS_WAIT               ((0 BUCKET_ROWS_WAIT(BUCKET_COUNT_ROW)) + 1)
+#define BUCKETS_MAX                BUCKETS_WAIT /* of the three */
 
 /* Cells of one series. A histogram: its buckets (each counts its own range only), then the sum in
  * nanoseconds. */
-#define CELLS_COUNTER   1
-#define CELLS_GAUGE_SUM 1
-#define CELLS_GAUGE_MAX 1
-#define CELLS_HISTOGRAM (METRICS_BUCKETS + 1)
+#define CELLS_COUNTER           1
+#define CELLS_GAUGE_SUM         1
+#define CELLS_GAUGE_MAX         1
+#define CELLS_HISTOGRAM_CALL    (BUCKETS_CALL + 1)
+#define CELLS_HISTOGRAM_ATTEMPT (BUCKETS_ATTEMPT + 1)
+#define CELLS_HISTOGRAM_WAIT    (BUCKETS_WAIT + 1)
 
 struct metrics_block {
     alignas(64) _Atomic uint64_t

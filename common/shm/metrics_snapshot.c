@@ -1,6 +1,5 @@
 /* Reading the counters: copies of all cells, added up over the slots as each metric's type says.
  * Numbers read here may be garbage; nothing is done with them but arithmetic that cannot trap. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/shm/metrics.h"
@@ -13,7 +12,7 @@ static const _Atomic uint64_t *cells_at(const struct metrics_block *block)
 
 size_t metrics_cell_count(const struct metrics_desc *desc)
 {
-    return desc->label_count * (desc->type == METRIC_TYPE_HISTOGRAM ? (size_t)CELLS_HISTOGRAM : 1);
+    return desc->label_count * desc->width;
 }
 
 static void merge_block(const struct metrics_block *block, struct metrics_snapshot *into)
@@ -82,20 +81,21 @@ void metrics_histogram(const struct metrics_snapshot *snapshot, enum metric metr
     if (!desc || desc->type != METRIC_TYPE_HISTOGRAM || label >= desc->label_count) {
         return;
     }
-    const uint64_t *cells = &snapshot->cells[desc->first_cell + label * CELLS_HISTOGRAM];
-    for (size_t i = 0; i < METRICS_BUCKETS; i++) {
+    const uint64_t *cells = &snapshot->cells[desc->first_cell + label * desc->width];
+    ret->bounds = desc->buckets;
+    for (size_t i = 0; i < desc->buckets->count; i++) {
         ret->buckets[i] = cells[i];
         ret->count = add_saturated(ret->count, cells[i]);
     }
-    ret->sum_seconds = (double)cells[METRICS_BUCKETS] / 1e9;
+    ret->sum_seconds = (double)cells[desc->buckets->count] / 1e9;
 }
 
 void metrics_histogram_since(const struct metrics_histogram *later,
                              const struct metrics_histogram *earlier, struct metrics_histogram *ret)
 {
-    struct metrics_histogram since = {.count = 0};
+    struct metrics_histogram since = {.bounds = later->bounds};
 
-    for (size_t i = 0; i < METRICS_BUCKETS; i++) {
+    for (size_t i = 0; i < BUCKETS_MAX; i++) {
         since.buckets[i] =
             later->buckets[i] > earlier->buckets[i] ? later->buckets[i] - earlier->buckets[i] : 0;
         since.count = add_saturated(since.count, since.buckets[i]);
@@ -107,15 +107,15 @@ void metrics_histogram_since(const struct metrics_histogram *later,
 
 double metrics_quantile(const struct metrics_histogram *histogram, double q)
 {
-    if (histogram->count == 0 || !(q >= 0 && q <= 1)) {
+    if (!histogram->bounds || histogram->count == 0 || !(q >= 0 && q <= 1)) {
         return -1;
     }
     const double rank = q * (double)histogram->count;
     double below = 0;
     double lower = 0;
 
-    for (size_t i = 0; i < METRICS_BUCKETS - 1; i++) {
-        const double upper = strtod(metrics_bucket_text(i), NULL);
+    for (size_t i = 0; i < histogram->bounds->count - 1; i++) {
+        const double upper = (double)histogram->bounds->bounds_us[i] / 1e6;
         const double in_bucket = (double)histogram->buckets[i];
         if (in_bucket > 0 && below + in_bucket >= rank) {
             return lower + (upper - lower) * (rank > below ? (rank - below) / in_bucket : 0);

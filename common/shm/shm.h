@@ -156,7 +156,7 @@ struct shm_lock {
     char workspace[64 + 1]; /* as the client writes it (raw) */
     char session[128 + 1];
     enum shm_lock_activity activity;
-    uint32_t kind;  /* its `place`; past the end: LABEL_NAMED_OTHER */
+    uint32_t kind;  /* its `place`; past the end: LABEL_KIND_OTHER */
     uint64_t claim; /* claim number in the lock token */
     int64_t started_mono_ms;
 };

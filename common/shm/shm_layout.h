@@ -2,11 +2,11 @@
  * stand. Both ends of the segment are compiled from this file; the fingerprint in the header tells
  * when they were not. Contract §9.
  *
- *   0            struct shm_header            written once by the creator, `magic` last
- *   processes    struct shm_process_cells     x slots      who runs in which slot, heartbeat, wake
- * flag metrics      struct metrics_block         x slots      written by that slot's process alone
- *   locks        struct shm_lock_cells        x workers x locks_per_worker
- *   rings        struct shm_ring              x workers x SHM_RINGS_PER_WORKER
+ *   header     struct shm_header         written once by the creator, `magic` last
+ *   processes  struct shm_process_cells  x slots: who runs in which, heartbeat, wake flag
+ *   metrics    struct metrics_block      x slots: written by that slot's process alone
+ *   locks      struct shm_lock_cells     x workers x locks_per_worker
+ *   rings      struct shm_ring           x workers x SHM_RINGS_PER_WORKER
  *
  * Rules: no pointers, no enum, no bool. One writer per cell (the wake flag is the exception: see
  * ring.c). Every part starts on a cache line of its own. The counts below are in the header for

@@ -124,14 +124,14 @@ static void a_histogram_is_cumulative_and_ends_in_its_count(void **state)
 {
     struct text *t = *state;
 
-    metrics_observe_seconds(t->m, METRIC_delivery_duration_seconds, 0, 0.0002);
+    metrics_observe_seconds(t->m, METRIC_delivery_duration_seconds, 0, 0.002);
     metrics_observe_seconds(t->m, METRIC_delivery_duration_seconds, 0, 0.75);
     metrics_observe_seconds(t->m, METRIC_delivery_duration_seconds, 0, 5000);
     expose(t, &names);
     assert_true(has_line(
-        &t->out, "outbox_delivery_duration_seconds_bucket{kind=\"prompt\",le=\"0.0001\"} 0"));
+        &t->out, "outbox_delivery_duration_seconds_bucket{kind=\"prompt\",le=\"0.001\"} 0"));
     assert_true(has_line(
-        &t->out, "outbox_delivery_duration_seconds_bucket{kind=\"prompt\",le=\"0.00025\"} 1"));
+        &t->out, "outbox_delivery_duration_seconds_bucket{kind=\"prompt\",le=\"0.0025\"} 1"));
     assert_true(
         has_line(&t->out, "outbox_delivery_duration_seconds_bucket{kind=\"prompt\",le=\"1\"} 2"));
     assert_true(
@@ -139,7 +139,7 @@ static void a_histogram_is_cumulative_and_ends_in_its_count(void **state)
     assert_true(has_line(&t->out,
                          "outbox_delivery_duration_seconds_bucket{kind=\"prompt\",le=\"+Inf\"} 3"));
     assert_true(
-        has_line(&t->out, "outbox_delivery_duration_seconds_sum{kind=\"prompt\"} 5000.750200000"));
+        has_line(&t->out, "outbox_delivery_duration_seconds_sum{kind=\"prompt\"} 5000.752000000"));
     assert_true(has_line(&t->out, "outbox_delivery_duration_seconds_count{kind=\"prompt\"} 3"));
     assert_true(has_line(&t->out, "outbox_accept_duration_seconds_bucket{le=\"+Inf\"} 0"));
 }
@@ -194,10 +194,10 @@ static void label_values_are_escaped_and_always_utf8(void **state)
 static void more_names_than_places_are_not_read(void **state)
 {
     struct text *t = *state;
-    const char *const only[LABEL_NAMED_MAX] = {"k"};
+    const char *const only[LABEL_KIND_MAX] = {"k"};
     const struct exposition_names with = {.kinds = {only, 1000000}};
 
-    metrics_add_delivery(t->m, LABEL_NAMED_OTHER, OUTCOME_CONFIRMED, 1);
+    metrics_add_delivery(t->m, LABEL_KIND_OTHER, OUTCOME_CONFIRMED, 1);
     expose(t, &with);
     assert_true(
         has_line(&t->out, "outbox_deliveries_total{kind=\"other\",outcome=\"confirmed\"} 1"));
@@ -231,13 +231,20 @@ static void processes_and_the_build_are_shown(void **state)
     shm_process_begin(f.supervisor, WORKER(0), SHM_ROLE_WORKER, 3, 3);
     shm_process_set_state(f.supervisor, WORKER(0), SHM_PROCESS_DRAINING);
     shm_process_begin(f.supervisor, WORKER(2), SHM_ROLE_WORKER, 4, 4);
-    shm_process_set_state(f.supervisor, WORKER(2), SHM_PROCESS_READY);
     shm_process_end(f.supervisor, WORKER(2));
+    shm_process_set_state(f.supervisor, WORKER(2), SHM_PROCESS_WAITING);
+    shm_process_set_restart(f.supervisor, WORKER(2),
+                            &(struct shm_restart){.deaths = SHM_LOOP_DEATHS});
+    shm_process_begin(f.supervisor, API(1), SHM_ROLE_API, 5, 5);
+    shm_process_end(f.supervisor, API(1));
     assert_int_equal(metrics_expose(f.supervisor, &names, &t->out), 0);
     assert_true(has_line(&t->out, "outbox_process_up{role=\"supervisor\",slot=\"0\"} 1"));
     assert_true(has_line(&t->out, "outbox_process_up{role=\"api\",slot=\"1\"} 0")); /* starting */
     assert_true(has_line(&t->out, "outbox_process_up{role=\"worker\",slot=\"4\"} 1"));
     assert_true(has_line(&t->out, "outbox_process_up{role=\"worker\",slot=\"6\"} 0")); /* died */
+    assert_true(has_line(&t->out, "outbox_process_crash_looping{role=\"worker\",slot=\"6\"} 1"));
+    assert_true(has_line(&t->out, "outbox_process_crash_looping{role=\"worker\",slot=\"4\"} 0"));
+    assert_null(strstr(t->out.bytes, "slot=\"2\"")); /* ended, and nobody is to be there */
     assert_null(strstr(t->out.bytes, "slot=\"5\"")); /* never used */
     assert_non_null(strstr(t->out.bytes, "\noutbox_build_info{version=\""));
     fixture_teardown(&f);
@@ -246,31 +253,24 @@ static void processes_and_the_build_are_shown(void **state)
 static void callers_add_gauges_of_their_own(void **state)
 {
     struct text *t = *state;
-    const struct exposition_sample entries[] = {{"pending", 12}, {"error", 0}};
+    const struct exposition_sample ups[] = {
+        {{"worker", "4"}, 12}, {{"odd\\\"\n", "5"}, (double)NAN}, {{"", "6"}, (double)INFINITY}};
     const struct exposition_sample age = {.value = 1.25};
-    const struct exposition_sample odd[] = {
-        {"a", (double)NAN}, {"b", (double)INFINITY}, {"c", 1e300}};
+    char expected[512];
 
-    assert_int_equal(
-        exposition_gauge(&t->out, "entries", "Entries by status.", "status", entries, 2), 0);
-    assert_int_equal(exposition_gauge(&t->out, "oldest_nonterminal_age_seconds",
-                                      "Age of the oldest.", NULL, &age, 1),
-                     0);
-    assert_int_equal(exposition_gauge(&t->out, "odd", "Back\\slash\nand \"quotes\".", "x", odd, 3),
-                     0);
-    assert_string_equal(t->out.bytes,
-                        "# HELP outbox_entries Entries by status.\n"
-                        "# TYPE outbox_entries gauge\n"
-                        "outbox_entries{status=\"pending\"} 12\n"
-                        "outbox_entries{status=\"error\"} 0\n"
-                        "# HELP outbox_oldest_nonterminal_age_seconds Age of the oldest.\n"
-                        "# TYPE outbox_oldest_nonterminal_age_seconds gauge\n"
-                        "outbox_oldest_nonterminal_age_seconds 1.25\n"
-                        "# HELP outbox_odd Back\\\\slash\\nand \"quotes\".\n"
-                        "# TYPE outbox_odd gauge\n"
-                        "outbox_odd{x=\"a\"} NaN\n"
-                        "outbox_odd{x=\"b\"} +Inf\n"
-                        "outbox_odd{x=\"c\"} 1e+300\n");
+    assert_int_equal(exposition_gauge(&t->out, SCRAPED_process_up, ups, 3), 0);
+    assert_int_equal(exposition_gauge(&t->out, SCRAPED_store_up, &age, 1), 0);
+    (void)snprintf(expected, sizeof(expected),
+                   "# HELP outbox_process_up %s\n"
+                   "# TYPE outbox_process_up gauge\n"
+                   "outbox_process_up{role=\"worker\",slot=\"4\"} 12\n"
+                   "outbox_process_up{role=\"odd\\\\\\\"\\n\",slot=\"5\"} NaN\n"
+                   "outbox_process_up{role=\"\",slot=\"6\"} +Inf\n"
+                   "# HELP outbox_store_up %s\n"
+                   "# TYPE outbox_store_up gauge\n"
+                   "outbox_store_up 1.25\n",
+                   scraped_desc(SCRAPED_process_up)->help, scraped_desc(SCRAPED_store_up)->help);
+    assert_string_equal(t->out.bytes, expected);
 }
 
 static void a_buffer_that_is_too_small_is_told(void **state)
@@ -287,16 +287,16 @@ static void a_buffer_that_is_too_small_is_told(void **state)
 static void the_largest_text_fits_in_a_megabyte(void **state)
 {
     struct text *t = *state;
-    char texts[LABEL_NAMED_MAX][65];
-    const char *all[LABEL_NAMED_MAX];
+    char texts[LABEL_SCRIPT_MAX][65];
+    const char *all[LABEL_SCRIPT_MAX];
 
-    for (int i = 0; i < LABEL_NAMED_MAX; i++) {
+    for (int i = 0; i < LABEL_SCRIPT_MAX; i++) {
         (void)snprintf(texts[i], sizeof(texts[i]), "%064d", i);
         all[i] = texts[i];
     }
-    const struct exposition_names with = {.kinds = {all, LABEL_NAMED_MAX},
-                                          .scripts = {all, LABEL_NAMED_MAX},
-                                          .routes = {all, LABEL_NAMED_MAX}};
+    const struct exposition_names with = {.kinds = {all, LABEL_KIND_MAX},
+                                          .scripts = {all, LABEL_SCRIPT_MAX},
+                                          .routes = {all, LABEL_ROUTE_MAX}};
     memset((void *)t->m->block, 0xff, sizeof(*t->m->block));
     expose(t, &with);
     assert_true(t->out.len < 900000);

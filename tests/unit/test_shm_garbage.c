@@ -81,7 +81,7 @@ static void check_lock(const struct shm_lock *lock, void *arg)
     assert_true(workspace_name_is_valid(lock->workspace, strlen(lock->workspace)));
     assert_true(session_name_is_valid(lock->session, strlen(lock->session)));
     assert_true((unsigned)lock->activity < SHM_LOCK_ACTIVITY_COUNT);
-    assert_true(lock->kind <= LABEL_NAMED_OTHER);
+    assert_true(lock->kind <= LABEL_KIND_OTHER);
     assert_true(lock->started_mono_ms >= 0);
 }
 

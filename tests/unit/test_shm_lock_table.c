@@ -53,7 +53,7 @@ static void a_lock_is_seen_by_others_until_it_is_cleared(void **state)
     seen.count = 0;
     assert_int_equal(lock_table_each(f.supervisor, WORKER(1), see, &seen), 1);
     assert_int_equal(seen.locks[0].activity, SHM_LOCK_VERIFYING);
-    assert_int_equal(seen.locks[0].kind, LABEL_NAMED_OTHER);
+    assert_int_equal(seen.locks[0].kind, LABEL_KIND_OTHER);
 
     lock_table_clear(worker, index);
     assert_int_equal(lock_table_each(f.supervisor, WORKER(1), see, &seen), 0);
