@@ -224,9 +224,24 @@ static const char *style_process(const struct top_sample *sample, long row)
     case SHM_PROCESS_DRAINING:
         return YELLOW;
     case SHM_PROCESS_READY:
-        return process->heartbeat_age_ms > STALE_AFTER_MS ? RED : NULL;
+        return process->heartbeat_age_ms > STALE_AFTER_MS ? RED
+               : process->deaths >= SHM_LOOP_DEATHS       ? YELLOW
+                                                          : NULL;
     }
     return NULL;
+}
+
+static void add_state(struct table *table, const struct top_process *process)
+{
+    char text[PRINT_MAX];
+
+    if (process->deaths > 0) {
+        snprintf(text, sizeof(text), "%s, died %" PRIu32 "x",
+                 shm_process_state_name(process->state), process->deaths);
+    } else {
+        snprintf(text, sizeof(text), "%s", shm_process_state_name(process->state));
+    }
+    table_add_str(table, text);
 }
 
 static int add_processes(struct frame *frame, const struct top_sample *sample, size_t shown)
@@ -247,7 +262,7 @@ static int add_processes(struct frame *frame, const struct top_sample *sample, s
         } else {
             table_add_str(table, "-");
         }
-        table_add_str(table, shm_process_state_name(process->state));
+        add_state(table, process);
         add_age(table, process->uptime_ms);
         add_age(table, process->heartbeat_age_ms);
     }

@@ -43,6 +43,9 @@ static json_t *processes_of(const struct top_sample *sample)
             set_integer(one, "pid", (uint64_t)process->pid);
         }
         set_text(one, "state", shm_process_state_name(process->state));
+        if (process->deaths > 0) {
+            set_integer(one, "deaths_in_a_row", process->deaths);
+        }
         set_seconds(one, "uptime_seconds", process->uptime_ms);
         set_seconds(one, "heartbeat_age_seconds", process->heartbeat_age_ms);
         json_array_append_new(list, one);

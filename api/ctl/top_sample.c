@@ -26,13 +26,16 @@ static void read_process(struct top_sample *sample, const struct shm *shm, uint3
     if (shm_process_read(shm, slot, &process) < 0) {
         return;
     }
-    const bool is_down = process.state == SHM_PROCESS_DOWN;
+    const bool is_down = process.state == SHM_PROCESS_DOWN ||
+                         process.state == SHM_PROCESS_WAITING ||
+                         process.state == SHM_PROCESS_FAILED;
 
     sample->processes[sample->process_count++] = (struct top_process){
         .slot = slot,
         .role = process.role,
         .state = process.state,
         .pid = is_down ? 0 : process.pid,
+        .deaths = process.state == SHM_PROCESS_DOWN ? 0 : process.restart.deaths,
         .uptime_ms = is_down ? -1 : since(process.started_mono_ms, sample->mono_ms),
         .heartbeat_age_ms = is_down ? -1 : since(process.heartbeat_mono_ms, sample->mono_ms),
     };

@@ -13,6 +13,7 @@ struct top_process {
     enum shm_role role;
     enum shm_process_state state;
     int32_t pid;
+    uint32_t deaths;          /* in a row */
     int64_t uptime_ms;        /* -1: unknown, or down */
     int64_t heartbeat_age_ms; /* the same */
 };
