@@ -34,23 +34,20 @@ static void add_process(struct process_samples *samples, uint32_t slot,
 
 static int expose_processes(const struct shm *shm, struct buf *out)
 {
-    AUTO_FREE struct process_samples *samples = calloc(1, sizeof(*samples));
+    struct process_samples samples = {.count = 0};
 
-    if (!samples) {
-        return -ENOMEM;
-    }
     for (uint32_t slot = 0; slot < shm_slot_count(shm) && slot < SHM_SLOT_MAX; slot++) {
         struct shm_process process;
 
         /* Nobody is missed in a slot that nobody is to be in. */
         if (shm_process_read(shm, slot, &process) == 0 && process.state != SHM_PROCESS_DOWN) {
-            add_process(samples, slot, &process);
+            add_process(&samples, slot, &process);
         }
     }
-    const int err = exposition_gauge(out, SCRAPED_process_up, samples->up, samples->count);
+    const int err = exposition_gauge(out, SCRAPED_process_up, samples.up, samples.count);
     return err < 0 ? err
-                   : exposition_gauge(out, SCRAPED_process_crash_looping, samples->looping,
-                                      samples->count);
+                   : exposition_gauge(out, SCRAPED_process_crash_looping, samples.looping,
+                                      samples.count);
 }
 
 int metrics_expose(const struct shm *shm, const struct exposition_names *names, struct buf *out)

@@ -231,6 +231,12 @@ class Scraped(SystemTest):
             with self.subTest(what):
                 self.assertEqual(list(names.mistakes(expression)), [], expression)
 
+    def test_the_reference_page_tells_of_each_metric(self):
+        told = dict(re.findall(r'^\| `(\w+)` \| (\w+) \|', (harness.build_folder() / 'common' / 'shm' / 'metrics.md').read_text(),
+                               re.M))
+        wait_until(lambda: self.outboxd.metric('outbox_store_up') == 1, 10, 'the store')
+        self.assertEqual(told, Names(self.outboxd.get('/metrics').body.decode()).types)
+
     def test_every_panel_of_the_dashboard_has_something_to_show(self):
         self.send(3)
         self.prometheus.wait_value('sum(outbox_accepts_total{result="accepted"})', self.accepted)
