@@ -133,10 +133,35 @@ static void rates_are_those_between_two_samples(void **state)
     metrics_destroy(&m);
 }
 
+static void a_process_that_keeps_dying_is_told_with_its_deaths(void **state)
+{
+    const struct top_view view = {.state_dir = "/state"};
+    struct metrics *m = metrics_create_private();
+    struct top_sample *sample = sample_of(2, 0, m);
+    struct top_figures figures;
+    struct buf out;
+
+    (void)state;
+    sample->processes[1].state = SHM_PROCESS_WAITING;
+    sample->processes[1].deaths = 7;
+    buf_init(&out, 100000);
+    top_figures_compute(sample, NULL, &figures);
+    assert_int_equal(top_frame_text(sample, &figures, &view, &out), 0);
+    assert_non_null(strstr(out.bytes, "waiting, died 7x"));
+    assert_null(strstr(out.bytes, "ready, died"));
+    buf_reset(&out);
+    assert_int_equal(top_frame_json(sample, &figures, &out), 0);
+    assert_non_null(strstr(out.bytes, "\"state\":\"waiting\",\"deaths_in_a_row\":7"));
+    buf_done(&out);
+    top_sample_destroy(&sample);
+    metrics_destroy(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_fit_the_terminal),
+        cmocka_unit_test(a_process_that_keeps_dying_is_told_with_its_deaths),
         cmocka_unit_test(a_frame_says_what_it_leaves_out),
         cmocka_unit_test(rates_are_those_between_two_samples),
     };
