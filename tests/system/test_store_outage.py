@@ -63,6 +63,7 @@ class Outage(SystemTest):
         wait_until(lambda: load.refused_since(gone), 10, 'a refusal')
         self.assertNotEqual(daemon.get('/readyz').status, 200)
         self.assertEqual(daemon.get('/healthz').status, 200)
+        self.assertIn(b'\noutbox_store_up 0\n', daemon.get('/metrics').body)
         wait_until(lambda: time.monotonic() - gone > 5, 10, 'five seconds of outage')
         meanwhile = [a for a in load.answers if a[0] > gone + 1]
         self.assertEqual({a[1] for a in meanwhile}, {503}, 'something else than 503 while the store was away')
@@ -73,6 +74,7 @@ class Outage(SystemTest):
         wait_until(lambda: [a for a in load.answers if a[0] > back and a[1] == 202], 20, 'accepts to go on')
         load.end()
         daemon.wait_ready()
+        self.assertEqual(daemon.metric('outbox_store_up'), 1)
         self.assertDelivered(self.the_target, load.accepted(), timeout=40)
         for entry in load.accepted():
             self.assertEqual(len(self.the_target.stored(entry)), 1)
