@@ -111,7 +111,7 @@ exec "{program(name)}" "$@"
             self.assertEqual(daemon.metric('outbox_process_up', role='worker'), 2)
             self.assertIn('serves again', daemon.log())
 
-    def test_a_worker_that_refuses_its_configuration_is_told_and_not_started_again(self):
+    def test_a_worker_that_refuses_its_configuration_is_told_and_started_again_by_a_reload(self):
         daemon = self.serving()
         wait_until(lambda: self.readiness(daemon)[1]['status'] == 'ready', 10, 'both workers')
         self.end_at_start(SECOND_WORKER, 2)
@@ -123,6 +123,11 @@ exec "{program(name)}" "$@"
         self.assertEqual(daemon.metric('outbox_process_up', role='worker', slot='5'), 0)
         self.assertEqual(daemon.metric('outbox_process_crash_looping', role='worker', slot='5'), 1)
         self.assertIn('refuses its configuration', daemon.log())
+        self.start_again(SECOND_WORKER)
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.readiness(daemon)[1]['status'] == 'ready', 20, lambda: str(self.readiness(daemon)))
+        wait_until(lambda: daemon.metric('outbox_process_up', role='worker') == 2, 20, 'two workers')
+        self.assertEqual(daemon.metric('outbox_process_crash_looping'), 0)
 
     def test_a_program_that_can_not_be_started_is_told_and_tried_again(self):
         daemon = self.serving(workers=1)

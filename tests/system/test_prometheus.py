@@ -192,6 +192,17 @@ class Scraped(SystemTest):
             self.prometheus.wait_value('outbox_process_restarts_total{role="api",reason="signal"}', 1)
             # What was accepted, also before the one that tells it now was started.
             self.prometheus.wait_value(accepted, self.accepted)
+        with self.subTest('a reload replaces every child: that is no restart, and the ones that ended are not missed'):
+            reloaded = 'outbox_config_last_reload_success_timestamp_seconds'
+            before = self.prometheus.value(reloaded)
+            self.outboxd.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: self.prometheus.value(reloaded) > before, 20, 'the reload to be told', every=0.1)
+            self.prometheus.wait_value('count(outbox_process_up{role="worker"} == 1)', 2)
+            self.send(5)
+            self.prometheus.wait_value(accepted, self.accepted)
+            self.prometheus.wait_value('sum(outbox_process_restarts_total{role!="store"})', 2)
+            self.prometheus.wait_value('sum(outbox_process_up == bool 0)', 0)
+            self.prometheus.wait_value('sum(outbox_process_crash_looping)', 0)
         with self.subTest('no counter of any name ever went backwards'):
             names = [name for name in self.prometheus.ask('label/__name__/values')
                      if re.match(r'outbox_.*_(total|bucket|sum|count)$', name)]
@@ -214,11 +225,12 @@ class Scraped(SystemTest):
                 self.assertNotEqual(rule['state'], 'firing', rule['alerts'])
 
     def queries_of_the_dashboard(self):
-        for panel in DASHBOARD['panels']:
-            for target in panel.get('targets', ()):
-                expression = target['expr'].replace('$__rate_interval', '1m').replace('$job', '.*').replace('$instance', '.*')
-                self.assertNotIn('$', expression)
-                yield panel['title'], expression
+        asked = [(panel['title'], target['expr']) for panel in DASHBOARD['panels'] for target in panel.get('targets', ())]
+        asked += [(annotation['name'], annotation['expr']) for annotation in DASHBOARD['annotations']['list']]
+        for title, expression in asked:
+            expression = expression.replace('$__rate_interval', '1m').replace('$job', '.*').replace('$instance', '.*')
+            self.assertNotIn('$', expression)
+            yield title, expression
 
     def test_the_dashboard_and_the_rules_name_what_there_is(self):
         self.send(3)
