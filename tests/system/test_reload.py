@@ -27,7 +27,7 @@ class Reload(ReloadTest):
     def test_a_reload_puts_a_new_configuration_in_force_and_cuts_no_delivery(self):
         target = self.target()
         target.script(path='/fires', hold=True)
-        daemon = self.daemon(target)
+        daemon = self.daemon(target, drain_timeout='2m')
         before = daemon.wait_workers()
         held = daemon.accept_ok('slow', kind='fire', payload={'n': 1})
         wait_until(lambda: target.posts(), 10, 'the delivery in flight')

@@ -30,7 +30,7 @@ class Upgrade(ReloadTest):
     def test_an_upgrade_keeps_the_process_the_store_and_what_is_in_flight_and_replaces_the_rest(self):
         target = self.target()
         target.script(path='/fires', hold=True)
-        daemon = self.daemon(target)
+        daemon = self.daemon(target, drain_timeout='2m')
         store, api, workers = daemon.pid('store'), daemon.pid('api'), set(daemon.pids('worker'))
         held = daemon.accept_ok('slow', kind='fire', payload={'n': 1})
         wait_until(lambda: target.posts(), 10, 'the delivery in flight')
@@ -103,7 +103,7 @@ class Upgrade(ReloadTest):
             with self.subTest(layout=layout):
                 target = self.target()
                 target.script(path='/payments', times=1, hold=True, store=False)
-                daemon = self.daemon(target, environment={'OUTBOXD_TEST_LAYOUT': 'other'} if layout == 'another' else {})
+                daemon = self.daemon(target, environment={'OUTBOXD_TEST_LAYOUT': 'other'} if layout == 'another' else {}, drain_timeout='2m')
                 workers = set(daemon.pids('worker'))
                 paid = daemon.accept_ok('s', kind='pay', payload={'n': 1})
                 wait_until(lambda: target.posts(), 10, 'the delivery in flight')
@@ -117,7 +117,7 @@ class Upgrade(ReloadTest):
 
     def test_another_layout_of_the_shared_memory_gets_a_segment_of_its_own_and_counts_on(self):
         target = self.target()
-        daemon = self.daemon(target, environment={'OUTBOXD_TEST_LAYOUT': 'other'})
+        daemon = self.daemon(target, environment={'OUTBOXD_TEST_LAYOUT': 'other'}, drain_timeout='2m')
         for n in range(3):
             daemon.wait_status(daemon.accept_ok(f's{n}', kind='note', payload={}), 'sent')
         target.script(path='/fires', hold=True)
