@@ -368,6 +368,7 @@ static void on_tick(uv_timer_t *timer)
         children_watch(supervisor->children);
     }
     ask_process(supervisor);
+    status_tick(supervisor);
 }
 
 int supervisor_run(struct settings *settings, const struct supervisor_options *options,
@@ -392,6 +393,7 @@ int supervisor_run(struct settings *settings, const struct supervisor_options *o
     }
     (void)uv_timer_init(&self->loop, &self->tick); /* never fails */
     (void)uv_timer_init(&self->loop, &self->phase_timer);
+    (void)uv_timer_init(&self->loop, &self->alive);
     self->tick.data = self;
     self->phase_timer.data = self;
     if (supervisor_set_up(self, state) < 0 ||
@@ -400,7 +402,7 @@ int supervisor_run(struct settings *settings, const struct supervisor_options *o
     } else {
         uv_timer_start(&self->tick, on_tick, 0, CHILDREN_WATCH_MS); /* can't fail: has a callback */
         reap(self); /* those whose signal the program before us took */
-        notify_status("starting");
+        notify_watchdog_start(&self->alive);
     }
     uv_run(&self->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&self->loop) < 0) {

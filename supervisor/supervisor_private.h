@@ -17,6 +17,7 @@
 #include "supervisor/preflight.h"
 #include "supervisor/recovery.h"
 #include "supervisor/signals.h"
+#include "supervisor/status.h"
 #include "supervisor/upgrade.h"
 #include "supervisor/upgrade_state.h"
 
@@ -68,7 +69,10 @@ struct supervisor {
     int lifeline[2];
     char *shown_url; /* owned; the store's URL without its password */
 
+    struct status status; /* for the service manager */
+
     uv_timer_t tick;        /* heartbeat and watchdog */
+    uv_timer_t alive;       /* heartbeat to the service manager */
     uv_timer_t phase_timer; /* the phase's own: next bind, next look at other generations */
     int64_t phase_since_ms;
 };

@@ -173,6 +173,9 @@ static int start_anew(struct supervisor *supervisor)
     int err = settings_copy(supervisor->settings, &supervisor->configured);
 
     if (err == 0) {
+        err = listeners_take_passed(&supervisor->listeners, supervisor->settings);
+    }
+    if (err == 0) {
         err = generation_begin(&supervisor->generation, supervisor->settings);
     }
     if (err == 0) {

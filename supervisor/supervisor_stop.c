@@ -22,6 +22,7 @@ static void close_everything(void *arg)
     upgrade_close(&supervisor->upgrade);
     uv_close((uv_handle_t *)&supervisor->tick, NULL);
     uv_close((uv_handle_t *)&supervisor->phase_timer, NULL);
+    uv_close((uv_handle_t *)&supervisor->alive, NULL);
     log_info("stopped", "exit", LOG_I64(supervisor->exit_status));
 }
 

@@ -5,7 +5,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -35,6 +37,28 @@ static bool parse_port(const char *text, in_port_t *ret)
     return true;
 }
 
+static bool is_local(const struct sockaddr_storage *address)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+    switch (address->ss_family) {
+    case AF_INET:
+        return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6:
+        return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    default:
+        return address->ss_family == AF_UNIX;
+    }
+}
+
+static void fill(struct listen_address *ret, const void *address, socklen_t length)
+{
+    *ret = (struct listen_address){.length = length};
+    memcpy(&ret->address, address, length);
+    ret->is_local = is_local(&ret->address);
+}
+
 static int parse_unix(const char *path, struct listen_address *ret, const char **ret_reason)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -47,8 +71,7 @@ static int parse_unix(const char *path, struct listen_address *ret, const char *
         return refuse(ret_reason, "the path of a Unix socket must be shorter than 108 bytes");
     }
     memcpy(address.sun_path, path, len);
-    *ret = (struct listen_address){.length = sizeof(address), .is_local = true};
-    memcpy(&ret->address, &address, sizeof(address));
+    fill(ret, &address, sizeof(address));
     return 0;
 }
 
@@ -59,11 +82,7 @@ static int set_v4(const char *host, in_port_t port, struct listen_address *ret)
     if (inet_pton(AF_INET, host, &address.sin_addr) != 1) {
         return -EINVAL;
     }
-    *ret = (struct listen_address){
-        .length = sizeof(address),
-        .is_local = ntohl(address.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET,
-    };
-    memcpy(&ret->address, &address, sizeof(address));
+    fill(ret, &address, sizeof(address));
     return 0;
 }
 
@@ -74,11 +93,7 @@ static int set_v6(const char *host, in_port_t port, struct listen_address *ret)
     if (inet_pton(AF_INET6, host, &address.sin6_addr) != 1) {
         return -EINVAL;
     }
-    *ret = (struct listen_address){
-        .length = sizeof(address),
-        .is_local = IN6_IS_ADDR_LOOPBACK(&address.sin6_addr),
-    };
-    memcpy(&ret->address, &address, sizeof(address));
+    fill(ret, &address, sizeof(address));
     return 0;
 }
 
@@ -117,4 +132,53 @@ int listen_address_parse(const char *text, struct listen_address *ret, const cha
                           : "its address is not a numeric one (127.0.0.1, 0.0.0.0, [::1])");
     }
     return 0;
+}
+
+int listen_address_of_socket(int fd, struct listen_address *ret)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof(address);
+
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+        return -errno;
+    }
+    if (address.ss_family != AF_INET && address.ss_family != AF_INET6 &&
+        address.ss_family != AF_UNIX) {
+        return -EAFNOSUPPORT;
+    }
+    fill(ret, &address, length);
+    return 0;
+}
+
+static void show_unix(const struct listen_address *address, struct listen_address_text *ret)
+{
+    const struct sockaddr_un *un = (const struct sockaddr_un *)&address->address;
+    const size_t offset = offsetof(struct sockaddr_un, sun_path);
+    const size_t len = address->length > offset ? address->length - offset : 0;
+    const bool is_abstract = len > 0 && un->sun_path[0] == '\0';
+
+    (void)snprintf(ret->text, sizeof(ret->text), "unix:%s%.*s", is_abstract ? "@" : "",
+                   (int)len - is_abstract, un->sun_path + is_abstract);
+}
+
+struct listen_address_text listen_address_show(const struct listen_address *address)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address->address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address->address;
+    struct listen_address_text shown = {.text = ""};
+    char host[INET6_ADDRSTRLEN] = "";
+
+    switch (address->address.ss_family) {
+    case AF_INET:
+        (void)inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host)); /* fits */
+        (void)snprintf(shown.text, sizeof(shown.text), "%s:%u", host, ntohs(v4->sin_port));
+        break;
+    case AF_INET6:
+        (void)inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+        (void)snprintf(shown.text, sizeof(shown.text), "[%s]:%u", host, ntohs(v6->sin6_port));
+        break;
+    default:
+        show_unix(address, &shown);
+    }
+    return shown;
 }

@@ -15,5 +15,13 @@ struct listen_address {
 
 /* Returns 0 and fills *ret, or -EINVAL and says why in *ret_reason (static string). */
 int listen_address_parse(const char *text, struct listen_address *ret, const char **ret_reason);
+/* The same from an open socket's own address. 0 or -errno (-EAFNOSUPPORT: of another family). */
+int listen_address_of_socket(int fd, struct listen_address *ret);
+
+struct listen_address_text {
+    char text[128];
+};
+/* As the setting spells it. */
+struct listen_address_text listen_address_show(const struct listen_address *address);
 
 #endif

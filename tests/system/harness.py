@@ -322,6 +322,8 @@ class Daemon:
         for name in ('outboxd', 'outboxd-api', 'outboxd-worker'):
             (self.libexec / name).symlink_to(program(name))
         self.environment = {'OUTBOXD_LIBEXEC': str(self.libexec), **(environment or {})}
+        self.launcher = []  # a program that executes the rest of its arguments
+        self.pass_fds = ()
         self.config = self.folder / 'outboxd.yaml'
         self.log_path = self.folder / 'log'
         self.process = None
@@ -340,14 +342,16 @@ class Daemon:
         """Starts the supervisor without waiting for anything."""
         self.write_config()
         environment = dict(os.environ, ASAN_OPTIONS='abort_on_error=0:exitcode=99:detect_leaks=1',
-                           UBSAN_OPTIONS='print_stacktrace=1:halt_on_error=1', **self.environment)
-        environment.pop('JOURNAL_STREAM', None)
-        environment.pop('NOTIFY_SOCKET', None)
+                           UBSAN_OPTIONS='print_stacktrace=1:halt_on_error=1')
+        for name in ('JOURNAL_STREAM', 'NOTIFY_SOCKET'):
+            environment.pop(name, None)
+        environment.update(self.environment)
         with open(self.log_path, 'ab') as log:
             log.write(f'--- start {self.started + 1}\n'.encode())
             log.flush()
-            process = subprocess.Popen([str(self.libexec / 'outboxd'), '--config', str(self.config), *arguments], stdin=subprocess.DEVNULL,
-                                       stdout=log, stderr=log, cwd=self.folder, env=environment, start_new_session=True)
+            process = subprocess.Popen([*self.launcher, str(self.libexec / 'outboxd'), '--config', str(self.config), *arguments],
+                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env=environment,
+                                       pass_fds=self.pass_fds, start_new_session=True)
         self.started += 1
         self.sessions.add(process.pid)
         return process
