@@ -100,12 +100,13 @@ static void print_lines(const struct buf *lines)
 }
 
 /* NULL: mistakes, all told. */
-static struct settings *read_settings(const char *config)
+static struct settings *read_settings(const char *config, enum mode mode)
 {
     struct settings_report report;
     struct settings *settings = NULL;
 
     settings_report_init(&report);
+    report.is_look_only = mode == MODE_CHECK_CONFIG || mode == MODE_PRINT_CONFIG;
     (void)config_file_load(config, &settings, &report); /* NULL says the same */
     print_lines(&report.warnings);
     print_lines(&report.errors);
@@ -193,7 +194,7 @@ int main(int argc, char **argv)
     if (mode == MODE_RUN) {
         signals_block(true); /* until the loop takes them: none ends us in between */
     }
-    struct settings *settings = read_settings(run_options.config);
+    struct settings *settings = read_settings(run_options.config, mode);
     if (!settings) {
         return EXIT_BAD_CONFIG;
     }

@@ -1,3 +1,4 @@
+/* One format for each kind of line. */
 #include "supervisor/status_line.h"
 
 #include <inttypes.h>

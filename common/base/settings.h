@@ -97,6 +97,9 @@ struct settings_report {
     struct buf errors;   /* lines; empty: none */
     struct buf warnings; /* lines, e.g. target.password in the file */
     size_t error_count;
+    /* Set by the caller after init: the settings are only looked at. Then credentials of systemd,
+     * which nobody but the running service can read, are not read. */
+    bool is_look_only;
 };
 void settings_report_init(struct settings_report *report);
 void settings_report_done(struct settings_report *report);

@@ -16,6 +16,7 @@ void settings_report_init(struct settings_report *report)
     buf_init(&report->errors, REPORT_MAX);
     buf_init(&report->warnings, REPORT_MAX);
     report->error_count = 0;
+    report->is_look_only = false;
 }
 
 void settings_report_done(struct settings_report *report)

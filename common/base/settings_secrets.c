@@ -26,7 +26,7 @@ static void wipe(struct secret *secret)
 }
 
 /* A name that is no path is a credential of systemd (LoadCredential=). 0, or -errno with the reason
- * told. */
+ * told (-ENOENT: as a warning only). */
 static int find_file(struct settings_source *source, size_t line, const char *path,
                      const char *name, char *out, size_t cap)
 {
@@ -35,6 +35,11 @@ static int find_file(struct settings_source *source, size_t line, const char *pa
 
     if (name[0] == '/' || name[0] == '.') {
         len = snprintf(out, cap, "%s", name);
+    } else if (source->report->is_look_only) {
+        settings_warn(source, line, path,
+                      "the credential %s of systemd is not looked at: only the service gets it",
+                      settings_show(name, strlen(name)).text);
+        return -ENOENT;
     } else if (!folder || !*folder) {
         settings_complain(source, line, path,
                           "%s is no path, so a credential of systemd is meant, but "

@@ -246,6 +246,21 @@ static void passwords_come_from_files_and_credentials(void **state)
     expect_mistake("target: {password_file: pw}", "$CREDENTIALS_DIRECTORY is not set");
 }
 
+static void a_credential_that_only_the_service_gets_is_a_warning_for_who_only_looks(void **state)
+{
+    static const char text[] = "target: {url: 'http://h', password_file: pw}";
+    struct settings_report report;
+    struct settings *s = NULL;
+
+    (void)state;
+    settings_report_init(&report);
+    report.is_look_only = true;
+    assert_int_equal(settings_parse("t", text, strlen(text), &s, &report), 0);
+    assert_non_null(strstr(report.warnings.bytes, "only the service gets it"));
+    settings_report_done(&report);
+    settings_destroy(&s);
+}
+
 static void bad_secrets_are_told_without_being_shown(void **state)
 {
     static char large[2000];
@@ -292,6 +307,7 @@ int main(void)
         cmocka_unit_test(values_are_read_in_every_notation),
         cmocka_unit_test(listening_beyond_loopback_needs_tokens),
         cmocka_unit_test(passwords_come_from_files_and_credentials),
+        cmocka_unit_test(a_credential_that_only_the_service_gets_is_a_warning_for_who_only_looks),
         cmocka_unit_test(bad_secrets_are_told_without_being_shown),
         cmocka_unit_test(systemds_state_directory_is_the_default),
     };
