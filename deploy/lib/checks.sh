@@ -78,18 +78,16 @@ checks_hardening() # program: position independent, read-only relocations bound 
     echo "$program: PIE, RELRO, NOW, stack protector, FORTIFY_SOURCE"
 }
 
+# The release is the Debian package: built once, looked at, installed and run under a real systemd.
 check_release()
 {
     local program result=0
 
-    deploy/build --release || return 1
-    for program in supervisor/outboxd api/outboxd-api worker/outboxd-worker api/ctl/outboxctl; do
-        if [ ! -x "build-release/$program" ]; then
-            echo "build-release/$program was not built"
-            result=1
-        else
-            checks_hardening "build-release/$program" || result=1
-        fi
+    deploy/package >build-package.log 2>&1 || { tail -n 60 build-package.log; return 1; }
+    dpkg-deb --extract build-package/*.deb build-package/content || return 1
+    for program in sbin/outboxd libexec/outboxd/outboxd-api libexec/outboxd/outboxd-worker bin/outboxctl; do
+        checks_hardening "build-package/content/usr/$program" || result=1
     done
+    python3 -B tests/package/test_package.py build-package/*.deb || result=1
     return $result
 }

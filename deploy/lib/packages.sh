@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Installs the Debian packages that building, testing and running need: says first what is missing, installs only that,
 # and leaves no service running that was not running before. Sourced by build, test and quickstart.
-#   packages_ensure run|test      0: all there, 1: could not be installed (and why)
+#   packages_ensure run|package|test      0: all there, 1: could not be installed (and why)
 # A second run is one dpkg-query.
 
 PACKAGES_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,7 +15,8 @@ PACKAGES_RUN=(
     libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libcmocka-dev
 )
 NODE_RELEASE=18
-PACKAGES_TEST=("${PACKAGES_RUN[@]}" clang-format clang-tidy binutils prometheus)
+PACKAGES_PACKAGE=("${PACKAGES_RUN[@]}" debhelper dpkg-dev)
+PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy binutils prometheus systemd-container)
 # Those of the packages above, or of the store's, that bring a service of the same name: none of them is to run.
 PACKAGES_SERVICES=(valkey-server redis-server prometheus)
 
@@ -214,11 +215,13 @@ packages_ensure_node()
 
 packages_ensure()
 {
-    local -a words=("${PACKAGES_RUN[@]}") missing
+    local -a words=() missing
 
-    if [ "$1" = test ]; then
-        words=("${PACKAGES_TEST[@]}")
-    fi
+    case $1 in
+    run) words=("${PACKAGES_RUN[@]}") ;;
+    package) words=("${PACKAGES_PACKAGE[@]}") ;;
+    test) words=("${PACKAGES_TEST[@]}") ;;
+    esac
     if ! command -v dpkg-query >/dev/null; then
         packages_say "this is not Debian: install by hand what deploy/lib/packages.sh lists" >&2
         return 0
