@@ -18,7 +18,6 @@
 void listeners_init(struct listeners *listeners)
 {
     listeners->count = 0;
-    listeners->are_passed = false;
     for (size_t i = 0; i < INHERIT_LISTEN_MAX; i++) {
         listeners->fds[i] = -1;
     }
@@ -76,7 +75,7 @@ static int open_one(const struct listen_address *address)
 int listeners_open(struct listeners *listeners, const struct text_list *addresses,
                    const char **ret_address, const char **ret_reason)
 {
-    if (listeners->are_passed) {
+    if (listeners->count > 0) {
         return 0;
     }
     for (size_t i = 0; i < addresses->count; i++) {

@@ -60,7 +60,6 @@ static int take_all(struct listeners *listeners, const struct settings *settings
     for (int i = 0; i < count && err == 0; i++) {
         err = take_one(listeners, settings, SD_LISTEN_FDS_START + i, names ? names[i] : "");
     }
-    listeners->are_passed = count > 0;
     return err;
 }
 
