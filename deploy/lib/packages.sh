@@ -16,9 +16,10 @@ PACKAGES_RUN=(
 )
 NODE_RELEASE=18
 PACKAGES_PACKAGE=("${PACKAGES_RUN[@]}" debhelper dpkg-dev)
-PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy binutils prometheus systemd-container)
+PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy binutils prometheus systemd-container groff-base
+    haproxy 'nginx-light|nginx')
 # Those of the packages above, or of the store's, that bring a service of the same name: none of them is to run.
-PACKAGES_SERVICES=(valkey-server redis-server prometheus)
+PACKAGES_SERVICES=(valkey-server redis-server prometheus haproxy nginx)
 
 packages_say() { printf 'packages: %s\n' "$*"; }
 
