@@ -84,6 +84,9 @@ static enum status_line_kind running_kind(const struct supervisor *supervisor)
 
 static enum status_line_kind current_kind(const struct supervisor *supervisor)
 {
+    if (supervisor->phase < PHASE_RUNNING && supervisor->is_upgraded) {
+        return STATUS_LINE_UPGRADING; /* whatever it looks at: its children serve */
+    }
     switch (supervisor->phase) {
     case PHASE_STORE:
         return STATUS_LINE_WAITING_FOR_STORE;

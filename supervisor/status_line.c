@@ -60,6 +60,9 @@ void status_line(const struct status_facts *facts, char ret[STATUS_LINE_MAX])
     case STATUS_LINE_RECOVERING:
         line = "recovering what dead processes held";
         break;
+    case STATUS_LINE_UPGRADING:
+        line = "upgrading: taking over from the program before";
+        break;
     case STATUS_LINE_BINDING:
         line = "waiting for an address to listen on";
         break;

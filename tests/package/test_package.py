@@ -157,6 +157,17 @@ class Story(PackageTest):
         self.configure(good)
         self.systemctl('reload', UNIT)
 
+    def test_4_an_upgrade_replaces_the_running_service_in_place(self):
+        before = self.processes()
+        main = self.show('MainPID')
+        self.dpkg('--install', '/srv/outboxd.deb')
+        self.wait_shown('SubState', 'running')
+        wait_until(lambda: not {pid for pid, name in before.items() if name in ('outboxd-api', 'outboxd-worker')} & set(self.processes()), 20,
+                   'new children', every=0.1)
+        self.assertEqual((self.show('ActiveState'), self.show('MainPID'), self.show('NRestarts')), ('active', main, '0'))
+        self.assertEqual(self.machine.run('readlink', f'/proc/{main}/exe').stdout, '/usr/sbin/outboxd\n')
+        self.wait_delivered(self.accept('m2u'))
+
     def test_5_a_supervisor_that_was_killed_or_stands_still_is_started_again(self):
         for signal in ('KILL', 'STOP'):
             with self.subTest(signal):

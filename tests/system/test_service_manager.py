@@ -135,19 +135,30 @@ class Notify(ServiceManagerTest):
 
 class SocketActivation(ServiceManagerTest):
 
-    def test_sockets_passed_in_replace_those_of_listen(self):
-        sockets = [self.listener(), self.listener('::1', socket.AF_INET6)]
-        daemon, _ = self.managed(self.target(), **self.passing(*sockets))
-        unused, daemon.port = daemon.port, sockets[0].getsockname()[1]
-        daemon.start()
-        self.assertEqual(daemon.accept(kind='note', payload={}).status, 202)
-        with socket.create_connection(sockets[1].getsockname()[:2]) as other:
-            other.sendall(harness.raw_request('GET', '/readyz'))
-            self.assertEqual(harness.read_answer(other).status, 200)
+    def assertServed(self, sockets, unused):
+        for served in sockets:
+            with socket.create_connection(served.getsockname()[:2], timeout=20 * harness.SLOW) as client:
+                client.sendall(harness.raw_request('GET', '/readyz'))
+                self.assertEqual(harness.read_answer(client).status, 200)
         with socket.socket() as probe:
             self.assertNotEqual(probe.connect_ex(('127.0.0.1', unused)), 0, '`listen` is served too')
+
+    def test_sockets_passed_in_replace_those_of_listen_also_after_an_upgrade(self):
+        sockets = [self.listener(), self.listener('::1', socket.AF_INET6)]
+        daemon, notify = self.managed(self.target(), **self.passing(*sockets))
+        unused, daemon.port = daemon.port, sockets[0].getsockname()[1]
+        daemon.start()
+        wait_until(lambda: notify.all('READY'), 10, 'READY')
+        self.assertServed(sockets, unused)
         self.assertIn('instead of `listen`', daemon.log())
         self.assertIn(f'127.0.0.1:{daemon.port}', daemon.log())
+        old = daemon.pid('api')
+        daemon.process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: len(notify.all('READY')) == 2, 20, lambda: f'READY again, told: {notify.told}')
+        self.assertTrue(all(moment.isdigit() for moment in notify.all('MONOTONIC_USEC')))
+        self.assertEqual(notify.all('RELOADING'), ['1'])
+        wait_until(lambda: daemon.pids('api') and old not in daemon.pids('api'), 15, 'the old API to go')
+        self.assertServed(sockets, unused)
 
     def test_a_supervisor_that_restarts_gets_the_same_sockets_and_nobody_is_refused_meanwhile(self):
         listener = self.listener()
