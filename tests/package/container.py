@@ -23,7 +23,7 @@ mount --make-rprivate /
 mount -t tmpfs -o mode=755 outboxd-test "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-rm -f "$1/root/usr/sbin/policy-rc.d"
+rm -f "$1/root/usr/sbin/policy-rc.d" "$1/root/var/lib/man-db/auto-update"
 for group in $3; do
     mkdir -p "$group"
     echo $$ >"$group/cgroup.procs"
@@ -43,7 +43,7 @@ class Container:
     def __init__(self):
         if os.geteuid() != 0:
             raise Unavailable('it takes root')
-        for name in ('systemd-nspawn', 'nsenter', 'unshare'):
+        for name in ('systemd-nspawn', 'nsenter', 'setpriv', 'unshare'):
             if not shutil.which(name):
                 raise Unavailable(f'{name} is not installed')
         self.name = f'outboxd-test-{os.getpid()}'
@@ -52,7 +52,7 @@ class Container:
                        if (group / 'cgroup.procs').exists()]
         self.output = open(pathlib.Path(self.folder + '.log'), 'w+', encoding='utf-8', errors='replace')
         self.process = subprocess.Popen(
-            ['unshare', '--mount', 'sh', '-c', START, 'sh', self.folder, self.name, ' '.join(map(str, self.groups)), str(ROOT), TREE],
+            ['setpriv', '--pdeathsig', 'TERM', 'unshare', '--mount', 'sh', '-c', START, 'sh', self.folder, self.name, ' '.join(map(str, self.groups)), str(ROOT), TREE],
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, start_new_session=True)
         self.leader = None
         try:

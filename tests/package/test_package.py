@@ -59,7 +59,7 @@ class PackageTest(unittest.TestCase):
 
     def dpkg(self, *words):
         """dpkg is never asked anything, and never fails."""
-        return self.machine.run('dpkg', '--force-confold', *words)
+        return self.machine.run('dpkg', '--force-confold,unsafe-io', *words)
 
     def configure(self, text):
         self.machine.write(CONFIG, text)
@@ -137,7 +137,9 @@ class Story(PackageTest):
         self.machine.run('chmod', '600', '/etc/outboxd/secret')
         self.machine.write('/etc/systemd/system/outboxd.service.d/test.conf',
                            '[Service]\nLoadCredential=target-password:/etc/outboxd/secret\nWatchdogSec=2s\nRestartSec=100ms\n')
-        self.configure(f'target: {{url: "{self.target.url}", username: me, password_file: target-password}}\n'
+        self.machine.run('sh', '-c', 'echo 127.0.0.1 target.example >>/etc/hosts')
+        url = self.target.url.replace('127.0.0.1', 'target.example')  # names are resolved within the sandbox, too
+        self.configure(f'target: {{url: "{url}", username: me, password_file: target-password}}\n'
                        'kinds: [{name: note, url: /notes, idempotent: true}]\nworkers: 2\nwatchdog: 2s\n')
         self.systemctl('daemon-reload')
         self.systemctl('restart', UNIT)

@@ -62,6 +62,28 @@ class ExternalStore(DeployFiles):
         self.assertNotIn('NOPERM', (folder / 'log').read_text() + daemon.log())
 
 
+@unittest.skipUnless(shutil.which('systemd-analyze'), 'systemd is not installed')
+class Units(DeployFiles):
+
+    def analyze(self, *words):
+        return subprocess.run(['systemd-analyze', *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+    def test_systemd_has_nothing_to_say_against_the_units_and_rates_them_1_5_or_better(self):
+        folder = self.folder()
+        for unit in ('outboxd.service', 'outboxd.socket'):
+            text = (DEPLOY / 'systemd' / unit).read_text().replace('/usr/sbin/outboxd', harness.program('outboxd'))
+            (folder / unit).write_text(text)
+        verified = self.analyze('verify', '--man=no', *(str(path) for path in sorted(folder.iterdir())))
+        self.assertEqual((verified.returncode, verified.stdout + verified.stderr), (0, ''))
+        rated = self.analyze('security', '--offline=true', '--threshold=15', '--no-pager', str(DEPLOY / 'systemd/outboxd.service'))
+        self.assertEqual(rated.returncode, 0, rated.stdout + rated.stderr)
+
+    def test_the_service_has_the_time_that_a_drain_takes(self):
+        timeout = re.search(r'^TimeoutStopSec=(\d+)min$', (DEPLOY / 'systemd/outboxd.service').read_text(), re.M)
+        delivery = re.search(r'"delivery_timeout", *DURATION, *"(\d+)m"', (harness.ROOT / 'common/base/settings.def').read_text())
+        self.assertGreaterEqual(int(timeout[1]) * 60, int(delivery[1]) * 60 + 30 + 30, 'drain_timeout, and the store after it')
+
+
 class InFront(DeployFiles):
     """Through the proxy: a message, a stream of events, readiness; metrics are not for everybody."""
 
