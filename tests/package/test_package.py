@@ -111,7 +111,9 @@ class Story(PackageTest):
     def test_2_files_are_where_debian_expects_them(self):
         installed = self.installed()
         for path in ('/usr/sbin/outboxd', '/usr/bin/outboxctl', '/usr/libexec/outboxd/outboxd-api', '/usr/libexec/outboxd/outboxd-worker',
-                     CONFIG, '/usr/share/doc/outboxd/copyright', '/usr/share/doc/outboxd/examples/outboxd.yaml.sample'):
+                     CONFIG, '/usr/share/doc/outboxd/copyright', '/usr/share/doc/outboxd/examples/outboxd.yaml.sample',
+                     '/usr/share/man/man8/outboxd.8.gz', '/usr/share/man/man5/outboxd.yaml.5.gz', '/usr/share/man/man7/outboxd-metrics.7.gz',
+                     '/usr/share/outboxd/prometheus/outboxd.alerts.yml', '/usr/share/outboxd/grafana/outboxd.json'):
             self.assertIn(path, installed)
         self.assertEqual(self.machine.run('dpkg-query', '-W', '-f', '${Conffiles}', 'outboxd').stdout.split()[0], CONFIG)
         self.assertEqual(self.machine.run('stat', '-c', '%U:%G %a', '/var/lib/outboxd').stdout.strip(), 'outboxd:outboxd 750')

@@ -42,8 +42,8 @@ class Manuals(unittest.TestCase):
                 self.assertEqual((ran.returncode, ran.stdout + ran.stderr), (0, ''))
 
     @unittest.skipUnless(shutil.which('mandoc'), 'mandoc is not installed')
-    def test_pages_are_formatted_by_mandoc_without_a_warning(self):
-        for path in PAGES:
+    def test_pages_in_mdoc_are_good_for_mandoc_too(self):
+        for path in (BUILD / 'deploy').glob('outbox*.[1-8]'):
             with self.subTest(path.name):
                 ran = subprocess.run(['mandoc', '-Tlint', '-Wwarning', path], capture_output=True, text=True)
                 self.assertEqual((ran.returncode, ran.stdout), (0, ''))
