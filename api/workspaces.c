@@ -224,3 +224,51 @@ void handle_workspaces(struct api *api, struct request *request)
     request->offset = after.len > 0 ? partition_of(after.ptr, after.len) : 0;
     store_workspaces(api->store, request->offset, after, request->limit, on_workspaces, request);
 }
+
+/* ---- its sessions ---- */
+
+static void on_sessions(enum store_result result, const struct sessions_answer *answer, void *arg)
+{
+    struct request *request = arg;
+    struct buf *out = &request->out;
+
+    if (result != STORE_OK) {
+        request_store_failed(request, result);
+        return;
+    }
+    json_open(out, '{');
+    json_open_member(out, "sessions", '[');
+    for (size_t i = 0; i < answer->count; i++) {
+        json_open(out, '{');
+        json_member_text(out, "sessionID", answer->sessions[i]);
+        json_close(out, '}');
+        json_comma(out);
+    }
+    json_close(out, ']');
+    json_comma(out);
+    json_member_text(out, "next", answer->next);
+    json_close(out, '}');
+    request_answer_out(request, 200, JSON_TYPE);
+}
+
+static bool is_cursor(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9') {
+            return false;
+        }
+    }
+    return text.len < SESSIONS_CURSOR_MAX;
+}
+
+void handle_sessions(struct api *api, struct request *request)
+{
+    const struct span after = request_query(request, "after");
+
+    if (!is_cursor(after)) {
+        request_problem(request, PROBLEM_INVALID_QUERY,
+                        span_of("after must be the `next` of the page before"));
+        return;
+    }
+    store_sessions(api->store, request->params.workspace, after, on_sessions, request);
+}

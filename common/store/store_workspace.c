@@ -6,7 +6,8 @@
 #include "common/store/store_claim_reply.h"
 #include "common/store/store_internal.h"
 
-#define PAGE_MAX 500
+#define PAGE_MAX      500
+#define SESSIONS_READ 500 /* at about so many sessions the store is asked to stop */
 
 static void call_workspace(struct call *call, struct store *store, enum script_id script,
                            const char *what, struct span workspace)
@@ -148,4 +149,56 @@ void store_workspace(struct store *store, struct span workspace, store_workspace
 {
     call_workspaces(store, partition_of(workspace.ptr, workspace.len), (struct span){0}, 1,
                     workspace, cb, arg);
+}
+
+/* ---- its sessions ---- */
+
+static void read_sessions(struct pending *pending, enum store_result result,
+                          const struct redisReply *reply)
+{
+    store_sessions_cb *cb = (store_sessions_cb *)pending->cb;
+    struct sessions_answer answer = {0};
+
+    if (result == STORE_OK &&
+        (!reply_is_array(reply, 3) || !reply_is_array(reply->element[2], 0))) {
+        result = STORE_PROTOCOL;
+    }
+    if (result != STORE_OK) {
+        cb(result, NULL, pending->arg);
+        return;
+    }
+    const struct redisReply *names = reply->element[2];
+    struct span *sessions = calloc(names->elements + 1, sizeof(*sessions));
+    char(*rooms)[SESSION_MAX + 1] = calloc(names->elements + 1, sizeof(*rooms));
+
+    if (!sessions || !rooms) {
+        cb(STORE_FULL, NULL, pending->arg);
+    } else {
+        for (size_t i = 0; i < names->elements; i++) {
+            sessions[answer.count] = read_name(reply_span(names->element[i]), rooms[answer.count],
+                                               sizeof(rooms[answer.count]));
+            answer.count += sessions[answer.count].len > 0; /* garbage has no name */
+        }
+        answer.sessions = sessions;
+        answer.next = reply_span(reply->element[1]);
+        if (span_equal(answer.next, span_of("0"))) {
+            answer.next.len = 0;
+        }
+        cb(STORE_OK, &answer, pending->arg);
+    }
+    free(sessions);
+    free(rooms);
+}
+
+void store_sessions(struct store *store, struct span workspace, struct span cursor,
+                    store_sessions_cb *cb, void *arg)
+{
+    const uint32_t p = partition_of(workspace.ptr, workspace.len);
+    struct call call;
+
+    call_init(&call, store, SCRIPT_SESSIONS, p);
+    call_key(&call, "outboxws", p, workspace, (struct span){0});
+    call_span(&call, cursor.len > 0 ? cursor : span_of("0"));
+    call_number(&call, SESSIONS_READ);
+    call_send(&call, read_sessions, (void (*)(void))cb, arg);
 }

@@ -72,6 +72,19 @@ typedef void store_workspaces_cb(enum store_result result, const struct workspac
  * 500. */
 void store_workspaces(struct store *store, uint32_t partition, struct span after, uint32_t limit,
                       store_workspaces_cb *cb, void *arg);
+#define SESSIONS_CURSOR_MAX 24
+struct sessions_answer {
+    const struct span *sessions;
+    size_t count;
+    struct span next; /* where the next page begins; empty: this was the last one */
+};
+typedef void store_sessions_cb(enum store_result result, const struct sessions_answer *answer,
+                               void *arg);
+/* Some hundred of a workspace's sessions that hold entries, in no order, from `cursor` (empty: the
+ * first; else what the page before said, digits only). None is missed that is there all the time;
+ * one may come twice while others come and go. */
+void store_sessions(struct store *store, struct span workspace, struct span cursor,
+                    store_sessions_cb *cb, void *arg);
 /* That one; none if nothing is stored of it. */
 void store_workspace(struct store *store, struct span workspace, store_workspaces_cb *cb,
                      void *arg);

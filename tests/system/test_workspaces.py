@@ -406,6 +406,23 @@ class Listing(Workspaces):
         for query in ('limit=0', 'limit=501', 'limit=x', 'limit=-1', 'after=a/b', 'after=' + 'x' * 65):
             self.assertProblem(daemon.call('GET', f'/v1/workspaces?{query}'), 400, 'invalid_query')
 
+    def test_sessions_are_told_page_by_page(self):
+        daemon, _ = self.start()
+        self.op('pause')
+        names = {f's{n}' for n in range(1300)} | {'a:b', 'a%3Ab', '~'}
+        harness.in_parallel([lambda name=name: daemon.accept_ok(name, kind='note', payload={}) for name in names], 16)
+        seen, after, pages = [], '', 0
+        while pages == 0 or after:
+            answer = daemon.call('GET', f'/v1/workspaces/w/sessions?after={after}')
+            self.assertEqual(answer.status, 200, answer)
+            seen += [session['sessionID'] for session in answer.json()['sessions']]
+            after = answer.json().get('next', '')
+            pages += 1
+        self.assertEqual((sorted(seen), pages > 1), (sorted(names), True))
+        self.assertEqual(daemon.call('GET', '/v1/workspaces/nobody/sessions').json(), {'sessions': []})
+        for query in ('after=x', 'after=-1', 'after=' + '1' * 24):
+            self.assertProblem(daemon.call('GET', f'/v1/workspaces/w/sessions?{query}'), 400, 'invalid_query')
+
     def test_a_workspace_is_there_as_long_as_something_is_stored_of_it(self):
         daemon, _ = self.start()
         self.assertProblem(daemon.call('GET', '/v1/workspaces/w'), 404, 'workspace_not_found')

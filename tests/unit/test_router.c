@@ -21,6 +21,7 @@ static void paths_lead_to_their_routes(void **state)
         {HTTP_GET, "/v1/workspaces/w/entries/ob_1", ROUTE_GET},
         {HTTP_DELETE, "/v1/workspaces/w/entries/ob_1", ROUTE_REMOVE},
         {HTTP_POST, "/v1/workspaces/w/entries/ob_1/retry", ROUTE_RETRY},
+        {HTTP_GET, "/v1/workspaces/w/sessions", ROUTE_SESSIONS},
         {HTTP_GET, "/v1/workspaces/w/sessions/s/events", ROUTE_EVENTS_SESSION},
         {HTTP_GET, "/v1/workspaces/w/events", ROUTE_EVENTS_WORKSPACE},
         {HTTP_GET, "/v1/events", ROUTE_EVENTS},
