@@ -11,10 +11,9 @@
 #include "common/base/err.h"
 
 #define CONNECT_SECONDS 10L
-#define TOTAL_SECONDS   60L
+#define CALL_MS         60000L
 #define SILENCE_SECONDS 120L /* of a stream: heartbeats come more often */
 #define ANSWER_MAX      ((size_t)512 * 1024 * 1024)
-#define TOKEN_MAX       4096
 
 struct http_client {
     CURL *curl;
@@ -23,6 +22,7 @@ struct http_client {
     char error[CURL_ERROR_SIZE];
     char mistake[CURL_ERROR_SIZE + 256];
     bool was_sent; /* libcurl had a connection and began to send */
+    long call_ms, stream_ms;
 };
 
 static const char *const unix_prefix = "unix:";
@@ -100,7 +100,6 @@ static void set_options(struct http_client *client, const char *server)
     curl_easy_setopt(curl, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, TOTAL_SECONDS);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "outboxctl");
@@ -131,7 +130,14 @@ struct http_client *http_client_create(const char *server, const char *token, co
         return NULL;
     }
     set_options(client, server);
+    http_client_set_limits(client, CALL_MS, 0);
     return client;
+}
+
+void http_client_set_limits(struct http_client *client, long call_ms, long stream_ms)
+{
+    client->call_ms = call_ms;
+    client->stream_ms = stream_ms;
 }
 
 void http_client_destroy(struct http_client **client)
@@ -143,6 +149,16 @@ void http_client_destroy(struct http_client **client)
         free(*client);
         *client = NULL;
     }
+}
+
+static int64_t retry_after_ms(CURL *curl)
+{
+    curl_off_t seconds = 0;
+
+    /* 0 stands for no such header, too; "at once" is what it means then. */
+    return curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0
+               ? (int64_t)seconds * 1000
+               : -1;
 }
 
 int http_client_call(struct http_client *client, const char *method, const char *path,
@@ -169,6 +185,7 @@ int http_client_call(struct http_client *client, const char *method, const char 
         curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
     }
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, client->call_ms);
     const CURLcode code = curl_easy_perform(client->curl);
 
     if (code != CURLE_OK) {
@@ -178,6 +195,7 @@ int http_client_call(struct http_client *client, const char *method, const char 
         return -EIO;
     }
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &answer.status);
+    answer.retry_after_ms = retry_after_ms(client->curl);
     *ret = answer;
     return 0;
 }
@@ -222,17 +240,17 @@ int http_client_stream(struct http_client *client, const char *path, const char 
     buf_init(&stream.answer.body, ANSWER_MAX);
     curl_easy_setopt(client->curl, CURLOPT_URL, url);
     curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, "GET"); /* a call before left its own */
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_stream);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &stream);
-    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, 0L);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, client->stream_ms);
     curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
     const CURLcode code = curl_easy_perform(client->curl);
 
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, TOTAL_SECONDS);
     curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, 0L);
     curl_slist_free_all(headers);
     if (code != CURLE_OK) {
@@ -259,33 +277,4 @@ const char *http_client_mistake(const struct http_client *client)
 bool http_client_may_have_arrived(const struct http_client *client)
 {
     return client->was_sent;
-}
-
-int http_token_read(const char *path, char **ret)
-{
-    char line[TOKEN_MAX];
-    FILE *file = fopen(path, "re");
-
-    if (!file) {
-        return -errno;
-    }
-    const char *read = fgets(line, sizeof(line), file);
-
-    fclose(file);
-    if (!read) {
-        return -EINVAL;
-    }
-    const char *start = line + strspn(line, " \t\r\n");
-    const size_t len = strcspn(start, " \t\r\n");
-
-    for (size_t i = 0; i < len; i++) {
-        if (start[i] < 0x21 || start[i] > 0x7e) {
-            return -EINVAL;
-        }
-    }
-    if (len == 0 || start[len + strspn(start + len, " \t\r\n")] != '\0') {
-        return -EINVAL;
-    }
-    *ret = strndup(start, len);
-    return *ret ? 0 : -ENOMEM;
 }

@@ -2,6 +2,7 @@
  * environment says counts where the command line says nothing. */
 #include "api/ctl/options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,107 +10,98 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/ctl/help.h"
 #include "build_config.h"
 #include "common/core/units.h"
 
-#define DEFAULT_SERVER    "http://127.0.0.1:7780"
-#define DEFAULT_STATE_DIR "/var/lib/outboxd"
-#define INTERVAL_MIN_MS   50
-#define INTERVAL_MAX_MS   3600000
+#define COUNT_MAX   UINT64_C(1000000000)
+#define SECONDS_MAX (366.0 * 86400)
+#define LONG_ONLY   256 /* getopt's number of an option without a letter */
+#define CHOICES_MAX 256
+#define LETTERS_MAX (2 * OPTION_COUNT + 1)
 
-static const char *const help =
-    "outboxctl: looks into a running outboxd and operates it.\n"
-    "\n"
-    "Usage: outboxctl [OPTIONS] COMMAND ...\n"
-    "\n"
-    "  list WORKSPACE SESSION       the open entries of a session, in order\n"
-    "  show WORKSPACE ID            one entry, or how it ended\n"
-    "  retry WORKSPACE ID           sends a failed entry again; prints the ID that it has now\n"
-    "  edit WORKSPACE ID            changes an entry: --text, --payload (a merge), --model\n"
-    "  remove WORKSPACE ID          removes an entry that is not being sent, or has the target\n"
-    "                               remove what was sent\n"
-    "  confirm WORKSPACE ID         the target has this entry: it is not sent any more;\n"
-    "                               or confirm WORKSPACE SESSION CLIENT-MESSAGE-ID\n"
-    "  send WORKSPACE SESSION TEXT  accepts a message (or --kind and --payload instead of TEXT)\n"
-    "  events [WORKSPACE [SESSION]] events as they happen, until you stop it; connects again by\n"
-    "                               itself and goes on where it was\n"
-    "  park WORKSPACE [REASON]      parks what waits; what is accepted later is not parked\n"
-    "  unpark WORKSPACE             what was parked goes on\n"
-    "  pause, resume WORKSPACE      nothing more is sent; sending goes on\n"
-    "  sweep WORKSPACE WHAT         looks again at failed entries: unverifiable, parked-errors\n"
-    "  cleanup WORKSPACE            deletes everything of a workspace\n"
-    "  workspaces [WORKSPACE]       workspaces and their entries by status, or one\n"
-    "  target WORKSPACE [URL]       shows its own target, or sets it\n"
-    "  top                          live view of processes, rates and deliveries in flight\n"
-    "\n"
-    "  -s, --server URL      http://..., https://... or unix:PATH\n"
-    "                        (default: $OUTBOXCTL_SERVER, else " DEFAULT_SERVER ")\n"
-    "  -j, --json            the server's JSON as it came; top --once: the frame as JSON\n"
-    "      --id ID           send: clientMessageID; repeat a send with the same one safely\n"
-    "      --kind KIND       send: the entry's kind\n"
-    "      --payload JSON    send: the entry's payload; edit: what to merge into it (-: standard\n"
-    "                        input)\n"
-    "      --depends-on IDS  send: entries that must be sent before, apart by commas\n"
-    "      --text TEXT       edit: the new text\n"
-    "      --text-file F     edit: the new text is in this file (-: standard input)\n"
-    "      --model JSON      edit: the new model (-: standard input)\n"
-    "      --result JSON     confirm: what the target answered (-: standard input)\n"
-    "      --last ID         events: begin behind this one (\"id\" of --json)\n"
-    "      --executor NAME   target: http, opencode or ledger\n"
-    "      --username NAME   target: for basic authentication\n"
-    "      --password-file F target: the password is in this file (-: standard input)\n"
-    "      --secrets-file F  target: secrets (whsec_...) to sign with, one a line\n"
-    "      --delete          target: takes it away\n"
-    "      --after WORKSPACE workspaces: those behind this one\n"
-    "      --once            top: one frame (rates since the start), then end\n"
-    "      --interval S      top: seconds between frames, or a duration like 500ms (default 1)\n"
-    "      --state-dir DIR   top: outboxd's state directory\n"
-    "                        (default: $STATE_DIRECTORY, else " DEFAULT_STATE_DIR ")\n"
-    "  -h, --help            this text\n"
-    "  -V, --version         the version\n"
-    "\n"
-    "A bearer token is read from the file that OUTBOXCTL_TOKEN_FILE names. NO_COLOR is obeyed.\n"
-    "\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 busy or in conflict.\n"
-    "\n"
-    "Examples:\n"
-    "  outboxctl send home anna 'hello' --id m1\n"
-    "  outboxctl send home anna --kind note --payload '{\"text\":\"hello\"}'\n"
-    "  outboxctl list home anna\n"
-    "  outboxctl --json list home anna | jq -r '.entries[] | select(.status==\"error\").id' |\n"
-    "    xargs -n1 outboxctl retry home\n"
-    "  outboxctl --server unix:/run/outboxd/api.sock show home ob_...\n"
-    "  outboxctl top --state-dir ./state\n";
+/* ---- what the values are ---- */
 
-void options_complain(const char *format, ...)
+int options_parse_duration(const char *text, int64_t *ret_ms)
 {
+    char *end = NULL;
+    const double seconds = strtod(text, &end);
+
+    if (end != text && *end == '\0') {
+        if (!isfinite(seconds) || seconds < 0 || seconds > SECONDS_MAX) {
+            return -EINVAL;
+        }
+        *ret_ms = (int64_t)(seconds * 1000);
+        return 0;
+    }
+    return units_parse_duration(text, ret_ms) == 0 ? 0 : -EINVAL;
+}
+
+static bool parse_count(const char *text, uint64_t *ret)
+{
+    char *end = NULL;
+
+    if (text[0] < '0' || text[0] > '9') {
+        return false;
+    }
+    *ret = strtoull(text, &end, 10);
+    return *end == '\0' && *ret >= 1 && *ret <= COUNT_MAX;
+}
+
+static bool are_choices(const char *words, const char *text)
+{
+    struct span list = span_of(text), one;
+    bool is_any = false;
+
+    while (span_next_word(&list, ',', &one)) {
+        if (!words_contain(words, one)) {
+            return false;
+        }
+        is_any = true;
+    }
+    return is_any;
+}
+
+/* NULL, or what the value must be. */
+static const char *mistake_of(const struct option_row *option, const char *value)
+{
+    uint64_t count;
+    int64_t ms;
+
+    switch (option->type) {
+    case OPTION_TYPE_FLAG:
+    case OPTION_TYPE_TEXT:
+        return NULL;
+    case OPTION_TYPE_FILE:
+    case OPTION_TYPE_FOLDER:
+        return value[0] ? NULL : "a path";
+    case OPTION_TYPE_CHOICE:
+        return words_contain(option->argument, span_of(value)) ? NULL : option->argument;
+    case OPTION_TYPE_CHOICES:
+        return are_choices(option->argument, value) ? NULL : option->argument;
+    case OPTION_TYPE_COUNT:
+        return parse_count(value, &count) ? NULL : "a number from 1 to 1000000000";
+    case OPTION_TYPE_DURATION:
+        return options_parse_duration(value, &ms) == 0 ? NULL : "a duration like 500ms, 3s or 10m";
+    case OPTION_TYPE_HELP:
+        return value[0] == '\0' || strcmp(value, "man") == 0 ? NULL : "--help or --help=man";
+    }
+    return NULL;
+}
+
+/* ---- reading them ---- */
+
+void options_complain(const struct options *options, const char *format, ...)
+{
+    const struct command *command = options->command;
     va_list args;
 
     fputs("outboxctl: ", stderr);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fputs(" (see outboxctl --help)\n", stderr);
-}
-
-/* "0.5", "2" (seconds), or with a unit. */
-static bool read_interval(const char *text, long *ret_ms)
-{
-    int64_t ms = 0;
-    char *end = NULL;
-    const double seconds = strtod(text, &end);
-
-    if (end != text && *end == '\0' && isfinite(seconds) && seconds >= 0 &&
-        seconds <= (double)INTERVAL_MAX_MS) {
-        ms = (int64_t)(seconds * 1000);
-    } else if (units_parse_duration(text, &ms) < 0) {
-        return false;
-    }
-    if (ms < INTERVAL_MIN_MS || ms > INTERVAL_MAX_MS) {
-        return false;
-    }
-    *ret_ms = (long)ms;
-    return true;
+    fprintf(stderr, "\nSee outboxctl %s%s--help.\n", command ? command->name : "",
+            command ? " " : "");
 }
 
 static const char *from_environment(const char *name, const char *otherwise)
@@ -119,155 +111,214 @@ static const char *from_environment(const char *name, const char *otherwise)
     return value && value[0] ? value : otherwise;
 }
 
-enum {
-    OPTION_ID = 256,
-    OPTION_KIND,
-    OPTION_PAYLOAD,
-    OPTION_DEPENDS_ON,
-    OPTION_TEXT,
-    OPTION_TEXT_FILE,
-    OPTION_MODEL,
-    OPTION_RESULT,
-    OPTION_LAST,
-    OPTION_ONCE,
-    OPTION_INTERVAL,
-    OPTION_STATE,
-    OPTION_EXECUTOR,
-    OPTION_USERNAME,
-    OPTION_PASSWORD_FILE,
-    OPTION_SECRETS_FILE,
-    OPTION_DELETE,
-    OPTION_AFTER,
-};
-
-static const struct option long_options[] = {
-    {"server", required_argument, NULL, 's'},
-    {"json", no_argument, NULL, 'j'},
-    {"id", required_argument, NULL, OPTION_ID},
-    {"kind", required_argument, NULL, OPTION_KIND},
-    {"payload", required_argument, NULL, OPTION_PAYLOAD},
-    {"depends-on", required_argument, NULL, OPTION_DEPENDS_ON},
-    {"text", required_argument, NULL, OPTION_TEXT},
-    {"text-file", required_argument, NULL, OPTION_TEXT_FILE},
-    {"model", required_argument, NULL, OPTION_MODEL},
-    {"result", required_argument, NULL, OPTION_RESULT},
-    {"last", required_argument, NULL, OPTION_LAST},
-    {"once", no_argument, NULL, OPTION_ONCE},
-    {"interval", required_argument, NULL, OPTION_INTERVAL},
-    {"state-dir", required_argument, NULL, OPTION_STATE},
-    {"executor", required_argument, NULL, OPTION_EXECUTOR},
-    {"username", required_argument, NULL, OPTION_USERNAME},
-    {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE},
-    {"secrets-file", required_argument, NULL, OPTION_SECRETS_FILE},
-    {"delete", no_argument, NULL, OPTION_DELETE},
-    {"after", required_argument, NULL, OPTION_AFTER},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
-
-static enum options_result read_one(int option, struct options *options)
+static void make_tables(struct option long_options[OPTION_COUNT + 1], char letters[LETTERS_MAX])
 {
-    switch (option) {
-    case 's':
-        options->server = optarg;
-        return OPTIONS_RUN;
-    case 'j':
-        options->is_json = true;
-        return OPTIONS_RUN;
-    case OPTION_ID:
-        options->client_message_id = optarg;
-        return OPTIONS_RUN;
-    case OPTION_KIND:
-        options->kind = optarg;
-        return OPTIONS_RUN;
-    case OPTION_PAYLOAD:
-        options->payload = optarg;
-        return OPTIONS_RUN;
-    case OPTION_DEPENDS_ON:
-        options->depends_on = optarg;
-        return OPTIONS_RUN;
-    case OPTION_TEXT:
-        options->text = optarg;
-        return OPTIONS_RUN;
-    case OPTION_TEXT_FILE:
-        options->text_file = optarg;
-        return OPTIONS_RUN;
-    case OPTION_MODEL:
-        options->model = optarg;
-        return OPTIONS_RUN;
-    case OPTION_RESULT:
-        options->result = optarg;
-        return OPTIONS_RUN;
-    case OPTION_LAST:
-        options->last_event_id = optarg;
-        return OPTIONS_RUN;
-    case OPTION_EXECUTOR:
-        options->executor = optarg;
-        return OPTIONS_RUN;
-    case OPTION_USERNAME:
-        options->username = optarg;
-        return OPTIONS_RUN;
-    case OPTION_PASSWORD_FILE:
-        options->password_file = optarg;
-        return OPTIONS_RUN;
-    case OPTION_SECRETS_FILE:
-        options->secrets_file = optarg;
-        return OPTIONS_RUN;
-    case OPTION_DELETE:
-        options->is_delete = true;
-        return OPTIONS_RUN;
-    case OPTION_AFTER:
-        options->after = optarg;
-        return OPTIONS_RUN;
-    case OPTION_ONCE:
-        options->is_once = true;
-        return OPTIONS_RUN;
-    case OPTION_STATE:
-        options->state_dir = optarg;
-        return OPTIONS_RUN;
-    case OPTION_INTERVAL:
-        if (!read_interval(optarg, &options->interval_ms)) {
-            options_complain("--interval must be 0.05 to 3600 seconds, not \"%s\"", optarg);
-            return OPTIONS_USAGE;
+    size_t len = 0;
+
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = option_get((enum option_id)i);
+        const bool has_value = option_takes_value(row);
+
+        long_options[i] = (struct option){
+            .name = row->name,
+            .has_arg = has_value                       ? required_argument
+                       : row->type == OPTION_TYPE_HELP ? optional_argument
+                                                       : no_argument,
+            .val = LONG_ONLY + (int)i,
+        };
+        if (row->letter) {
+            letters[len++] = row->letter;
+            if (has_value) {
+                letters[len++] = ':';
+            }
         }
-        return OPTIONS_RUN;
-    case 'h':
-        fputs(help, stdout);
-        return OPTIONS_DONE;
-    case 'V':
-        puts("outboxctl " OUTBOXD_VERSION);
-        return OPTIONS_DONE;
-    default: /* getopt_long has said what */
-        fputs("See outboxctl --help.\n", stderr);
+    }
+    letters[len] = '\0';
+    long_options[OPTION_COUNT] = (struct option){0};
+}
+
+/* All options of the command line; false: one that is not known, or lacks its value (getopt has
+ * said so). */
+static bool read_values(int argc, char **argv, struct options *options)
+{
+    struct option long_options[OPTION_COUNT + 1];
+    char letters[LETTERS_MAX];
+
+    make_tables(long_options, letters);
+    for (int got; (got = getopt_long(argc, argv, letters, long_options, NULL)) != -1;) {
+        const char letter = (char)got;
+        const struct option_row *row = got >= LONG_ONLY
+                                           ? option_get((enum option_id)(got - LONG_ONLY))
+                                       : got == '?' ? NULL
+                                                    : option_find((struct span){&letter, 1});
+
+        if (!row) {
+            return false;
+        }
+        options->values[row->id] = optarg ? optarg : "";
+    }
+    options->arguments = argv + optind;
+    options->argument_count = argc - optind;
+    return true;
+}
+
+static enum options_result answer_help(struct options *options)
+{
+    const char *how = options->values[OPTION_HELP];
+
+    if (mistake_of(option_get(OPTION_HELP), how)) {
+        options_complain(options, "there is --help and --help=man, not --help=%s", how);
         return OPTIONS_USAGE;
     }
+    help_print(options->command, strcmp(how, "man") == 0);
+    return OPTIONS_DONE;
+}
+
+/* "a|b|c" as "a, b, c". */
+static void say_list(const char *words, char out[CHOICES_MAX])
+{
+    struct span list = span_of(words), word;
+    int len = 0;
+
+    out[0] = '\0';
+    while (span_next_word(&list, '|', &word)) {
+        const int room = CHOICES_MAX - len;
+        const int more = snprintf(out + len, (size_t)room, "%s%.*s", len > 0 ? ", " : "",
+                                  (int)word.len, word.ptr);
+
+        if (more >= room) {
+            return;
+        }
+        len += more;
+    }
+}
+
+static bool check_values(const struct options *options)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = option_get((enum option_id)i);
+        const char *value = options->values[i];
+        const char *mistake = value ? mistake_of(row, value) : NULL;
+
+        if (value && !command_takes_option(options->command, row)) {
+            options_complain(options, "%s takes no --%s", options->command->name, row->name);
+            return false;
+        }
+        if (mistake) {
+            char list[CHOICES_MAX];
+
+            say_list(mistake, list);
+            options_complain(options, "--%s must be %s, not \"%s\"", row->name, list, value);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_arguments(const struct options *options)
+{
+    const struct command *command = options->command;
+    const int count = options->argument_count - 1;
+    int min, max;
+
+    command_arguments(command, &min, &max);
+    if (count >= min && count <= max) {
+        return true;
+    }
+    options_complain(options, "%s; usage: outboxctl %s%s%s",
+                     count < min ? "an argument is missing" : "too many arguments", command->name,
+                     command->arguments[0] ? " " : "", command->arguments);
+    return false;
+}
+
+static bool find_command(struct options *options)
+{
+    const char *name = options->argument_count > 0 ? options->arguments[0] : NULL;
+
+    if (!name) {
+        help_print_short();
+        return false;
+    }
+    options->command = command_find(name);
+    if (options->command) {
+        return true;
+    }
+    const char *meant = command_nearest(name);
+
+    if (meant) {
+        options_complain(options, "there is no command \"%s\"; did you mean \"%s\"?", name, meant);
+    } else {
+        options_complain(options, "there is no command \"%s\"", name);
+    }
+    return false;
+}
+
+static void apply_environment(struct options *options)
+{
+    static char systemd[4096];
+    const char *folders = from_environment("STATE_DIRECTORY", OPTIONS_DEFAULT_STATE_DIR);
+
+    /* systemd writes several directories as a list. */
+    snprintf(systemd, sizeof(systemd), "%.*s", (int)strcspn(folders, ":"), folders);
+    options->state_dir =
+        options->values[OPTION_STATE_DIR] ? options->values[OPTION_STATE_DIR] : systemd;
+    options->server = options->values[OPTION_SERVER]
+                          ? options->values[OPTION_SERVER]
+                          : from_environment("OUTBOXCTL_SERVER", OPTIONS_DEFAULT_SERVER);
+    options->token_file = from_environment("OUTBOXCTL_TOKEN_FILE", NULL);
 }
 
 enum options_result options_read(int argc, char **argv, struct options *ret)
 {
-    static char state_dir[4096];
-    const char *const systemd = from_environment("STATE_DIRECTORY", DEFAULT_STATE_DIR);
+    struct options *options = ret;
 
-    /* systemd writes several directories as a list. */
-    snprintf(state_dir, sizeof(state_dir), "%.*s", (int)strcspn(systemd, ":"), systemd);
-    *ret = (struct options){
-        .server = from_environment("OUTBOXCTL_SERVER", DEFAULT_SERVER),
-        .state_dir = state_dir,
-        .interval_ms = 1000,
-    };
-    for (int option; (option = getopt_long(argc, argv, "s:jhV", long_options, NULL)) != -1;) {
-        const enum options_result result = read_one(option, ret);
-
-        if (result != OPTIONS_RUN) {
-            return result;
-        }
-    }
-    ret->arguments = argv + optind;
-    ret->argument_count = argc - optind;
-    if (ret->argument_count == 0) {
-        options_complain("no command");
+    *options = (struct options){0};
+    if (!read_values(argc, argv, options)) {
+        fputs("See outboxctl --help.\n", stderr);
         return OPTIONS_USAGE;
     }
-    return OPTIONS_RUN;
+    apply_environment(options);
+    if (option_is_set(options, OPTION_HELP)) {
+        options->command = options->argument_count > 0 ? command_find(options->arguments[0]) : NULL;
+        return answer_help(options);
+    }
+    if (option_is_set(options, OPTION_VERSION)) {
+        puts("outboxctl " OUTBOXD_VERSION);
+        return OPTIONS_DONE;
+    }
+    return find_command(options) && check_values(options) && check_arguments(options)
+               ? OPTIONS_RUN
+               : OPTIONS_USAGE;
+}
+
+/* ---- asking for them ---- */
+
+const char *options_argument(const struct options *options, int index)
+{
+    return index + 1 < options->argument_count ? options->arguments[index + 1] : NULL;
+}
+
+bool option_is_set(const struct options *options, enum option_id id)
+{
+    return options->values[id] != NULL;
+}
+
+const char *option_text(const struct options *options, enum option_id id)
+{
+    return options->values[id];
+}
+
+uint64_t option_count(const struct options *options, enum option_id id, uint64_t otherwise)
+{
+    uint64_t count = otherwise;
+
+    return options->values[id] && parse_count(options->values[id], &count) ? count : otherwise;
+}
+
+int64_t option_ms(const struct options *options, enum option_id id, int64_t otherwise)
+{
+    int64_t ms = otherwise;
+
+    return options->values[id] && options_parse_duration(options->values[id], &ms) == 0 ? ms
+                                                                                        : otherwise;
 }

@@ -1,27 +1,23 @@
-/* What stands on outboxctl's command line and in its environment. */
+/* What stands on outboxctl's command line and in its environment, read by the tables of commands.h.
+ */
 #ifndef API_CTL_OPTIONS_H
 #define API_CTL_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "api/ctl/commands.h"
+
+#define OPTIONS_DEFAULT_SERVER    "http://127.0.0.1:7780"
+#define OPTIONS_DEFAULT_STATE_DIR "/var/lib/outboxd"
 
 struct options {
-    const char *server;
-    const char *client_message_id;                                  /* --id; NULL without */
-    const char *kind;                                               /* NULL without */
-    const char *payload;                                            /* NULL without */
-    const char *depends_on;                                         /* send; NULL without */
-    const char *text, *text_file, *model;                           /* edit; NULL without */
-    const char *result;                                             /* confirm; NULL without */
-    const char *last_event_id;                                      /* --last; NULL without */
-    const char *executor, *username, *password_file, *secrets_file; /* target; NULL without */
-    const char *after;                                              /* workspaces; NULL without */
-    bool is_delete;
-    const char *state_dir;
-    long interval_ms;
-    bool is_json;
-    bool is_once;
-    char **arguments; /* the command first */
+    const struct command *command;
+    const char *values[OPTION_COUNT]; /* as given; "" for a flag; NULL: not given */
+    char **arguments;                 /* the command's name first */
     int argument_count;
+    const char *server, *state_dir; /* with what the environment and the defaults say */
+    const char *token_file;         /* OUTBOXCTL_TOKEN_FILE; NULL: none */
 };
 
 enum options_result {
@@ -30,9 +26,21 @@ enum options_result {
     OPTIONS_USAGE, /* wrong: said on stderr */
 };
 
-/* Reads both; points into them and into static memory. */
+/* Reads both; points into them and into static memory. Every value has been checked by its type. */
 enum options_result options_read(int argc, char **argv, struct options *ret);
+
+/* Argument `index` behind the command's name; NULL: not given. */
+const char *options_argument(const struct options *options, int index);
+bool option_is_set(const struct options *options, enum option_id id);
+/* NULL: not given. */
+const char *option_text(const struct options *options, enum option_id id);
+uint64_t option_count(const struct options *options, enum option_id id, uint64_t otherwise);
+int64_t option_ms(const struct options *options, enum option_id id, int64_t otherwise);
+
 /* Says on stderr what is wrong and where help is. */
-void options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void options_complain(const struct options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Seconds ("2", "0.5") or a duration ("500ms"). 0, or -EINVAL. Pure. */
+int options_parse_duration(const char *text, int64_t *ret_ms);
 
 #endif

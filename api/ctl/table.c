@@ -1,4 +1,5 @@
-/* Aligned columns. Cells stand one after the other, a NUL behind each, in one buffer. */
+/* Aligned columns. Cells stand one after the other in one buffer: a byte with its style, the text,
+ * a NUL. */
 #include "api/ctl/table.h"
 
 #include <errno.h>
@@ -44,16 +45,29 @@ void table_destroy(struct table **table)
     }
 }
 
-void table_add(struct table *table, struct span cell)
+void table_add_styled(struct table *table, enum style style, struct span cell)
 {
+    const char tag = (char)style;
+
+    buf_append(&table->cells, &tag, 1);
     print_safe(&table->cells, cell); /* which also takes out every NUL */
     buf_append(&table->cells, "", 1);
     table->cell_count++;
 }
 
+void table_add(struct table *table, struct span cell)
+{
+    table_add_styled(table, STYLE_PLAIN, cell);
+}
+
 void table_add_str(struct table *table, const char *cell)
 {
     table_add(table, span_of(cell));
+}
+
+static const char *next_cell(const char *cell)
+{
+    return cell + 1 + strlen(cell + 1) + 1;
 }
 
 static void measure(const struct table *table, size_t max_cells, size_t widths[])
@@ -63,8 +77,8 @@ static void measure(const struct table *table, size_t max_cells, size_t widths[]
     for (size_t i = 0; i < table->count; i++) {
         widths[i] = print_width(span_of(table->columns[i].title));
     }
-    for (size_t i = 0; i < max_cells; i++, cell += strlen(cell) + 1) {
-        const size_t width = print_width(span_of(cell));
+    for (size_t i = 0; i < max_cells; i++, cell = next_cell(cell)) {
+        const size_t width = print_width(span_of(cell + 1));
 
         if (width > widths[i % table->count]) {
             widths[i % table->count] = width;
@@ -96,26 +110,31 @@ static void append_spaces(struct buf *out, size_t count)
     }
 }
 
-static void append_cell(const struct table *table, size_t column, const char *cell, size_t width,
+struct line_cell {
+    size_t column, width;
+    struct span text;
+    enum style style;
+};
+
+static void append_cell(const struct table *table, const struct line_cell *cell, bool is_coloured,
                         struct buf *out)
 {
-    const struct span text = span_of(cell);
-    const size_t full = print_width(text);
-    const bool is_last = column + 1 == table->count;
+    const size_t full = print_width(cell->text);
+    const bool is_cut = full > cell->width;
+    const bool is_last = cell->column + 1 == table->count;
+    const struct span shown = {
+        cell->text.ptr,
+        is_cut ? print_fit(cell->text, cell->width - ELLIPSIS_WIDTH) : cell->text.len,
+    };
+    const size_t used = is_cut ? print_width(shown) + ELLIPSIS_WIDTH : full;
+    const bool is_number = table->columns[cell->column].is_number;
 
-    if (full > width) {
-        const size_t len = print_fit(text, width - ELLIPSIS_WIDTH);
-
-        buf_append(out, text.ptr, len);
-        buf_append_str(out, ELLIPSIS);
-        append_spaces(out, width - ELLIPSIS_WIDTH - print_width((struct span){text.ptr, len}));
-    } else if (table->columns[column].is_number) {
-        append_spaces(out, width - full);
-        buf_append(out, text.ptr, text.len);
-    } else {
-        buf_append(out, text.ptr, text.len);
-        append_spaces(out, is_last ? 0 : width - full);
-    }
+    append_spaces(out, is_number ? cell->width - used : 0);
+    buf_append_str(out, style_begin(cell->style, is_coloured));
+    buf_append(out, shown.ptr, shown.len);
+    buf_append_str(out, is_cut ? ELLIPSIS : "");
+    buf_append_str(out, style_end(cell->style, is_coloured));
+    append_spaces(out, is_number || is_last ? 0 : cell->width - used);
     if (is_last) {
         buf_append_str(out, "\n");
     } else {
@@ -123,28 +142,32 @@ static void append_cell(const struct table *table, size_t column, const char *ce
     }
 }
 
-int table_print(const struct table *table, size_t columns, size_t max_rows, struct buf *out)
+int table_print(const struct table *table, const struct table_view *view, struct buf *out)
 {
     size_t widths[TABLE_COLUMNS_MAX] = {0};
-    size_t cells = table->cell_count - table->cell_count % table->count;
+    const size_t cells = table->cell_count - table->cell_count % table->count;
 
     if (table->cells.failed) {
         return -ENOMEM;
     }
-    if (cells / table->count > max_rows) {
-        cells = max_rows * table->count;
-    }
     measure(table, cells, widths);
-    if (columns > 0) {
-        shrink(widths, table->count, columns);
+    if (view->columns > 0) {
+        shrink(widths, table->count, view->columns);
     }
     for (size_t i = 0; i < table->count; i++) {
-        append_cell(table, i, table->columns[i].title, widths[i], out);
-    }
-    const char *cell = table->cells.bytes;
+        const struct span title = span_of(table->columns[i].title);
 
-    for (size_t i = 0; i < cells; i++, cell += strlen(cell) + 1) {
-        append_cell(table, i % table->count, cell, widths[i % table->count], out);
+        append_cell(table, &(struct line_cell){i, widths[i], title, STYLE_TITLE}, view->is_coloured,
+                    out);
+    }
+    const char *at = table->cells.bytes;
+
+    for (size_t i = 0; i < cells; i++, at = next_cell(at)) {
+        const size_t column = i % table->count;
+        const enum style style = (enum style)(unsigned char)at[0];
+
+        append_cell(table, &(struct line_cell){column, widths[column], span_of(at + 1), style},
+                    view->is_coloured, out);
     }
     return out->failed ? -ENOBUFS : 0;
 }

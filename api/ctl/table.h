@@ -2,10 +2,12 @@
 #ifndef API_CTL_TABLE_H
 #define API_CTL_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "api/ctl/style.h"
+
 struct buf;
-struct span;
 struct table;
 
 #define TABLE_COLUMNS_MAX 12
@@ -21,9 +23,14 @@ void table_destroy(struct table **table);
 /* The next cell, row by row; made safe for a terminal. Out of memory shows in table_print. */
 void table_add(struct table *table, struct span cell);
 void table_add_str(struct table *table, const char *cell);
-/* Titles and rows are appended to `out`; lines longer than `columns`
- * (0: no limit) are avoided by cutting the widest cells. At most max_rows rows are written. 0 or
- * -ENOMEM, -ENOBUFS. */
-int table_print(const struct table *table, size_t columns, size_t max_rows, struct buf *out);
+/* The same, to be coloured where colours are wanted. */
+void table_add_styled(struct table *table, enum style style, struct span cell);
+
+struct table_view {
+    size_t columns; /* lines that are longer are avoided by cutting the widest cells; 0: no limit */
+    bool is_coloured; /* titles, and cells that have a style */
+};
+/* Titles and rows are appended to `out`. 0 or -ENOMEM, -ENOBUFS. */
+int table_print(const struct table *table, const struct table_view *view, struct buf *out);
 
 #endif

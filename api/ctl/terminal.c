@@ -66,13 +66,6 @@ bool terminal_is_capable(void)
     return isatty(STDOUT_FILENO) && term && term[0] && strcmp(term, "dumb") != 0;
 }
 
-bool terminal_is_coloured(void)
-{
-    const char *no_color = getenv("NO_COLOR");
-
-    return terminal_is_capable() && !(no_color && no_color[0]);
-}
-
 static void take_screen(void)
 {
     if (terminal.has_keys) {

@@ -16,8 +16,6 @@ enum terminal_event {
 
 /* Whether stdout is a terminal that can do it. */
 bool terminal_is_capable(void);
-/* Colours are wanted: a capable terminal, and no NO_COLOR. */
-bool terminal_is_coloured(void);
 /* Takes signals; and the screen, if it is capable. */
 void terminal_start(void);
 /* Gives everything back; ends the process by the signal that ended the view if it was one that a

@@ -1,6 +1,6 @@
 /* The loop of `top`: take a sample, make a frame, show it, wait. It attaches anew for every sample,
  * so that it follows a restarted outboxd, and never writes to shared memory. */
-#include "api/ctl/top.h"
+#include "api/ctl/run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "api/ctl/exit_code.h"
 #include "api/ctl/options.h"
 #include "api/ctl/print.h"
+#include "api/ctl/style.h"
 #include "api/ctl/terminal.h"
 #include "api/ctl/top_figures.h"
 #include "api/ctl/top_frame.h"
@@ -16,7 +17,10 @@
 #include "common/core/buf.h"
 #include "common/core/span.h"
 
-#define FRAME_MAX ((size_t)128 * 1024 * 1024)
+#define FRAME_MAX           ((size_t)128 * 1024 * 1024)
+#define INTERVAL_DEFAULT_MS 1000
+#define INTERVAL_MIN_MS     50
+#define INTERVAL_MAX_MS     3600000
 
 static const char *reason(int err)
 {
@@ -32,19 +36,20 @@ static int make_frame(const struct options *options, const struct top_sample *sa
     struct top_figures figures;
 
     top_figures_compute(sample, earlier, &figures);
-    return options->is_json ? top_frame_json(sample, &figures, out)
-                            : top_frame_text(sample, &figures, view, out);
+    return option_is_set(options, OPTION_JSON) ? top_frame_json(sample, &figures, out)
+                                               : top_frame_text(sample, &figures, view, out);
 }
 
 static int complain(const struct options *options, int err)
 {
     fprintf(stderr, "outboxctl: %s: %s\n", options->state_dir, reason(err));
-    return EXIT_CODE_FAILED;
+    return err == -ENOENT ? EXIT_CODE_UNREACHABLE : EXIT_CODE_FAILED;
 }
 
 static int run_once(const struct options *options)
 {
-    struct top_view view = {.is_coloured = terminal_is_coloured(), .state_dir = options->state_dir};
+    struct top_view view = {.is_coloured = style_is_wanted(options),
+                            .state_dir = options->state_dir};
     struct top_sample *sample = NULL;
     struct buf frame;
     size_t rows;
@@ -84,7 +89,7 @@ static void advance(struct live *live)
 /* False: it cannot be shown to anybody any more. */
 static bool draw(const struct live *live)
 {
-    struct top_view view = {.is_coloured = terminal_is_coloured(),
+    struct top_view view = {.is_coloured = style_is_wanted(live->options),
                             .state_dir = live->options->state_dir};
     struct buf frame;
     int err = live->err;
@@ -98,7 +103,7 @@ static bool draw(const struct live *live)
     }
     if (err < 0) {
         buf_reset(&frame);
-        if (live->options->is_json) {
+        if (option_is_set(live->options, OPTION_JSON)) {
             buf_append_str(&frame, "{\"processes\":[],\"in_flight\":[]}\n");
         } else {
             print_safe(&frame, span_of(live->options->state_dir));
@@ -113,6 +118,7 @@ static bool draw(const struct live *live)
 
 static int run_live(const struct options *options)
 {
+    const int64_t interval_ms = option_ms(options, OPTION_INTERVAL, INTERVAL_DEFAULT_MS);
     struct live live = {.options = options};
     enum terminal_event event = TERMINAL_TICK;
     bool is_shown = true;
@@ -124,7 +130,7 @@ static int run_live(const struct options *options)
     terminal_start();
     while (event != TERMINAL_END && is_shown) {
         is_shown = draw(&live);
-        event = terminal_wait(options->interval_ms);
+        event = terminal_wait((long)interval_ms);
         if (event == TERMINAL_TICK) {
             advance(&live);
         }
@@ -135,11 +141,13 @@ static int run_live(const struct options *options)
     return is_shown ? EXIT_CODE_OK : EXIT_CODE_FAILED;
 }
 
-int top_run(const struct options *options)
+int command_top(const struct options *options)
 {
-    if (options->argument_count != 1) {
-        options_complain("usage: outboxctl top [--once] [--interval S] [--state-dir DIR]");
+    const int64_t interval_ms = option_ms(options, OPTION_INTERVAL, INTERVAL_DEFAULT_MS);
+
+    if (interval_ms < INTERVAL_MIN_MS || interval_ms > INTERVAL_MAX_MS) {
+        options_complain(options, "--interval must be 0.05 to 3600 seconds");
         return EXIT_CODE_USAGE;
     }
-    return options->is_once ? run_once(options) : run_live(options);
+    return option_is_set(options, OPTION_ONCE) ? run_once(options) : run_live(options);
 }

@@ -18,21 +18,16 @@
 #define FIXED_ROWS     12 /* all but the rows of the two lists */
 #define STALE_AFTER_MS 3000
 
-#define BOLD   "\033[1m"
-#define RED    "\033[31m"
-#define YELLOW "\033[33m"
-#define RESET  "\033[0m"
-
 struct frame {
     const struct top_view *view;
     struct buf *out;
     size_t rows; /* written */
 };
 
-/* A line, cut to the terminal; style NULL: none. Nothing once the frame is full. */
-static void add_line(struct frame *frame, const char *style, struct span line)
+/* A line, cut to the terminal. Nothing once the frame is full. */
+static void add_line(struct frame *frame, enum style style, struct span line)
 {
-    const bool is_styled = style && frame->view->is_coloured;
+    const bool is_coloured = frame->view->is_coloured;
 
     if (frame->view->rows > 0 && frame->rows >= frame->view->rows) {
         return;
@@ -40,26 +35,28 @@ static void add_line(struct frame *frame, const char *style, struct span line)
     if (frame->view->columns > 0) {
         line.len = print_fit(line, frame->view->columns);
     }
-    buf_append_str(frame->out, is_styled ? style : "");
+    buf_append_str(frame->out, style_begin(style, is_coloured));
     buf_append(frame->out, line.ptr, line.len);
-    buf_append_str(frame->out, is_styled ? RESET "\n" : "\n");
+    buf_append_str(frame->out, style_end(style, is_coloured));
+    buf_append_str(frame->out, "\n");
     frame->rows++;
 }
 
 /* The style of a table's row; row -1 is its titles. */
-typedef const char *style_fn(const struct top_sample *sample, long row);
+typedef enum style style_fn(const struct top_sample *sample, long row);
 
 /* Takes the table. */
-static int add_table(struct frame *frame, struct table *table, size_t max_rows, style_fn *style,
+static int add_table(struct frame *frame, struct table *table, style_fn *style,
                      const struct top_sample *sample)
 {
+    const struct table_view view = {.columns = frame->view->columns};
     struct buf text;
 
     if (!table) {
         return -ENOMEM;
     }
     buf_init(&text, PART_MAX);
-    const int err = table_print(table, frame->view->columns, max_rows, &text);
+    const int err = table_print(table, &view, &text);
 
     if (err == 0) {
         const char *line = text.bytes;
@@ -78,10 +75,10 @@ static int add_table(struct frame *frame, struct table *table, size_t max_rows, 
     return err;
 }
 
-static const char *style_titles(const struct top_sample *sample, long row)
+static enum style style_titles(const struct top_sample *sample, long row)
 {
     (void)sample;
-    return row < 0 ? BOLD : NULL;
+    return row < 0 ? STYLE_TITLE : STYLE_PLAIN;
 }
 
 /* ---- title, rates and latencies ---- */
@@ -106,7 +103,7 @@ static void add_title(struct frame *frame, const struct top_sample *sample,
                 figures->locks_held, figures->restarts, figures->ring_drops);
     buf_appendf(&line, "  generation %" PRIx64 "  ", sample->generation);
     print_safe(&line, span_of(frame->view->state_dir));
-    add_line(frame, BOLD, (struct span){line.bytes, line.len});
+    add_line(frame, STYLE_TITLE, (struct span){line.bytes, line.len});
     buf_done(&line);
 }
 
@@ -171,7 +168,7 @@ static int add_figures(struct frame *frame, const struct top_figures *figures)
     add_quantiles(table, &figures->delivery);
     table_add(table, (struct span){parts.bytes, parts.len});
     buf_done(&parts);
-    return add_table(frame, table, SIZE_MAX, style_titles, NULL);
+    return add_table(frame, table, style_titles, NULL);
 }
 
 /* ---- the two lists ---- */
@@ -186,8 +183,8 @@ static void add_list_title(struct frame *frame, const char *name, size_t shown, 
     } else {
         snprintf(line, sizeof(line), "%s (%zu)", name, count);
     }
-    add_line(frame, NULL, (struct span){"", 0});
-    add_line(frame, BOLD, span_of(line));
+    add_line(frame, STYLE_PLAIN, (struct span){"", 0});
+    add_line(frame, STYLE_TITLE, span_of(line));
 }
 
 static void add_age(struct table *table, int64_t ms)
@@ -208,10 +205,10 @@ static void add_number(struct table *table, int64_t number)
     table_add_str(table, text);
 }
 
-static const char *style_process(const struct top_sample *sample, long row)
+static enum style style_process(const struct top_sample *sample, long row)
 {
     if (row < 0) {
-        return BOLD;
+        return STYLE_TITLE;
     }
     const struct top_process *process = &sample->processes[row];
 
@@ -219,16 +216,16 @@ static const char *style_process(const struct top_sample *sample, long row)
     case SHM_PROCESS_DOWN:
     case SHM_PROCESS_WAITING:
     case SHM_PROCESS_FAILED:
-        return RED;
+        return STYLE_BAD;
     case SHM_PROCESS_STARTING:
     case SHM_PROCESS_DRAINING:
-        return YELLOW;
+        return STYLE_CAREFUL;
     case SHM_PROCESS_READY:
-        return process->heartbeat_age_ms > STALE_AFTER_MS ? RED
-               : process->deaths >= SHM_LOOP_DEATHS       ? YELLOW
-                                                          : NULL;
+        return process->heartbeat_age_ms > STALE_AFTER_MS ? STYLE_BAD
+               : process->deaths >= SHM_LOOP_DEATHS       ? STYLE_CAREFUL
+                                                          : STYLE_PLAIN;
     }
-    return NULL;
+    return STYLE_PLAIN;
 }
 
 static void add_state(struct table *table, const struct top_process *process)
@@ -266,7 +263,7 @@ static int add_processes(struct frame *frame, const struct top_sample *sample, s
         add_age(table, process->uptime_ms);
         add_age(table, process->heartbeat_age_ms);
     }
-    return add_table(frame, table, shown, style_process, sample);
+    return add_table(frame, table, style_process, sample);
 }
 
 static int add_flights(struct frame *frame, const struct top_sample *sample, size_t shown)
@@ -286,7 +283,7 @@ static int add_flights(struct frame *frame, const struct top_sample *sample, siz
         table_add_str(table, shm_lock_activity_name(flight->activity));
         add_age(table, flight->age_ms);
     }
-    return add_table(frame, table, shown, style_titles, sample);
+    return add_table(frame, table, style_titles, sample);
 }
 
 /* How the rows that are left are shared: deliveries get half of them if they need it, and what the
@@ -316,7 +313,7 @@ int top_frame_text(const struct top_sample *sample, const struct top_figures *fi
 
     share_rows(sample, view->rows, &processes, &flights);
     add_title(&frame, sample, figures);
-    add_line(&frame, NULL, (struct span){"", 0});
+    add_line(&frame, STYLE_PLAIN, (struct span){"", 0});
     err = add_figures(&frame, figures);
     err = err < 0 ? err : add_processes(&frame, sample, processes);
     err = err < 0 ? err : add_flights(&frame, sample, flights);

@@ -1,174 +1,237 @@
-/* Park, unpark, pause, resume, sweep, cleanup, workspaces, target. Passwords and secrets come from
- * files or from standard input, never from the command line, which others can see. */
-#include "api/ctl/workspace_commands.h"
-
-#include <errno.h>
+/* Park, unpark, pause, resume, sweep, target, cleanup: what people do to a whole workspace.
+ * Passwords and secrets come from files or from standard input, never from the command line, which
+ * others can see. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "api/ctl/asking.h"
 #include "api/ctl/exit_code.h"
-#include "api/ctl/options.h"
+#include "api/ctl/read_file.h"
+#include "api/ctl/run.h"
 #include "common/base/err.h"
-#include "common/core/keys.h"
 
-#define SECRETS_FILE_MAX 4096
+#define SECRETS_FILE_MAX ((size_t)64 * 1024)
 
-static int workspace_call(const struct options *options, const char *method, const char *behind,
-                          struct call *call)
+/* ---- without more than a name ---- */
+
+static int make_park(const struct options *options, struct call *call)
 {
-    if (!command_is_workspace(options->arguments[1])) {
+    const char *reason = options_argument(options, 1);
+    const int result = call_workspace(options, "POST", "/park", call);
+
+    if (result != EXIT_CODE_OK) {
+        return result;
+    }
+    call->is_long = true;
+    if (!call_add_text(options, call, "reason", reason ? reason : "")) {
         return EXIT_CODE_USAGE;
     }
-    call->method = method;
-    buf_appendf(&call->path, "/v1/workspaces/%s%s", options->arguments[1], behind);
+    call_end_body(call);
     return EXIT_CODE_OK;
 }
 
-/* The body becomes `object`, which is taken over. */
-static int give_body(json_t *object, struct call *call)
+int command_park(const struct options *options)
 {
-    AUTO_FREE char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    return asking_run(options, make_park, answer_print_members);
+}
 
-    json_decref(object);
-    if (!text) {
-        options_complain("all texts must be UTF-8");
+static int make_unpark(const struct options *options, struct call *call)
+{
+    call->is_long = true;
+    return call_workspace(options, "POST", "/unpark", call);
+}
+
+int command_unpark(const struct options *options)
+{
+    return asking_run(options, make_unpark, answer_print_members);
+}
+
+static int make_pause(const struct options *options, struct call *call)
+{
+    return call_workspace(options, "POST", "/pause", call);
+}
+
+int command_pause(const struct options *options)
+{
+    return asking_run(options, make_pause, answer_print_members);
+}
+
+static int make_resume(const struct options *options, struct call *call)
+{
+    return call_workspace(options, "POST", "/resume", call);
+}
+
+int command_resume(const struct options *options)
+{
+    return asking_run(options, make_resume, answer_print_members);
+}
+
+static int make_sweep(const struct options *options, struct call *call)
+{
+    const char *what = options_argument(options, 1);
+    const struct span choices = command_argument(options->command, 1);
+    char words[64];
+    const int result = call_workspace(options, "POST", "/sweep", call);
+
+    if (result != EXIT_CODE_OK) {
+        return result;
+    }
+    snprintf(words, sizeof(words), "%.*s", (int)choices.len, choices.ptr);
+    if (!words_contain(words, span_of(what))) {
+        options_complain(options, "what to sweep must be %s, not \"%s\"", words, what);
         return EXIT_CODE_USAGE;
     }
-    buf_append_str(&call->body, text);
+    call->is_long = true;
+    if (!call_add_text(options, call, "what", what)) {
+        return EXIT_CODE_USAGE;
+    }
+    call_end_body(call);
     return EXIT_CODE_OK;
 }
 
-int make_park(const struct options *options, struct call *call)
+int command_sweep(const struct options *options)
 {
-    const char *reason = options->argument_count > 2 ? options->arguments[2] : "";
-    const int result = workspace_call(options, "POST", "/park", call);
-
-    return result != EXIT_CODE_OK ? result : give_body(json_pack("{s:s}", "reason", reason), call);
+    return asking_run(options, make_sweep, answer_print_members);
 }
 
-int make_unpark(const struct options *options, struct call *call)
+/* ---- cleanup ---- */
+
+/* By the name itself: nobody types that without meaning it. */
+static bool is_confirmed(const struct options *options)
 {
-    return workspace_call(options, "POST", "/unpark", call);
-}
+    const char *workspace = options_argument(options, 0);
+    char typed[128];
 
-int make_pause(const struct options *options, struct call *call)
-{
-    return workspace_call(options, "POST", "/pause", call);
-}
-
-int make_resume(const struct options *options, struct call *call)
-{
-    return workspace_call(options, "POST", "/resume", call);
-}
-
-int make_sweep(const struct options *options, struct call *call)
-{
-    const int result = workspace_call(options, "POST", "/sweep", call);
-
-    return result != EXIT_CODE_OK
-               ? result
-               : give_body(json_pack("{s:s}", "what", options->arguments[2]), call);
-}
-
-int make_cleanup(const struct options *options, struct call *call)
-{
-    return workspace_call(options, "DELETE", "", call);
-}
-
-int make_workspaces(const struct options *options, struct call *call)
-{
-    char after[WORKSPACE_ENC_MAX + 1] = "";
-
-    if (options->argument_count > 1) {
-        return workspace_call(options, "GET", "", call);
+    if (option_is_set(options, OPTION_YES)) {
+        return true;
     }
-    if (options->after &&
-        (!command_is_workspace(options->after) ||
-         percent_encode(options->after, strlen(options->after), after, sizeof(after)) < 0)) {
-        return EXIT_CODE_USAGE;
+    if (!isatty(STDIN_FILENO)) {
+        options_complain(options, "cleanup deletes everything of %s: say --yes to mean it",
+                         workspace);
+        return false;
     }
-    call->method = "GET";
-    buf_appendf(&call->path, "/v1/workspaces?limit=500&after=%s", after);
-    return EXIT_CODE_OK;
+    fprintf(stderr,
+            "This deletes every entry, tombstone and setting of the workspace %s, for ever.\n"
+            "Type its name to go on: ",
+            workspace);
+    if (fgets(typed, sizeof(typed), stdin)) {
+        typed[strcspn(typed, "\n")] = '\0';
+        if (strcmp(typed, workspace) == 0) {
+            return true;
+        }
+    }
+    fputs("outboxctl: nothing was deleted\n", stderr);
+    return false;
+}
+
+static int make_cleanup(const struct options *options, struct call *call)
+{
+    const int result = call_workspace(options, "DELETE", "", call);
+
+    call->is_long = true;
+    return result == EXIT_CODE_OK && !is_confirmed(options) ? EXIT_CODE_USAGE : result;
+}
+
+int command_cleanup(const struct options *options)
+{
+    return asking_run(options, make_cleanup, answer_print_members);
 }
 
 /* ---- target ---- */
 
-/* All of a file ("-": standard input), at most `cap` - 1 bytes, its last line feed taken off. */
-static bool read_file(const char *path, char *room, size_t cap)
+/* The file's lines, each a secret. */
+static json_t *read_lines(const char *path)
 {
-    const bool is_stdin = strcmp(path, "-") == 0;
-    FILE *file = is_stdin ? stdin : fopen(path, "r");
+    json_t *lines = json_array();
+    struct buf read;
 
-    if (!file) {
-        fprintf(stderr, "outboxctl: cannot read %s: %s\n", path, strerror(errno));
-        return false;
-    }
-    const size_t len = fread(room, 1, cap, file);
-    const bool is_fine = !ferror(file) && len < cap;
+    buf_init(&read, SECRETS_FILE_MAX);
+    if (read_file(path, &read)) {
+        struct span list = {read.bytes, read.len}, line;
 
-    if (!is_stdin) {
-        fclose(file);
+        while (span_next_word(&list, '\n', &line)) {
+            json_array_append_new(lines, json_stringn(line.ptr, line.len));
+        }
+    } else {
+        json_decref(lines);
+        lines = NULL;
     }
-    if (!is_fine || memchr(room, '\0', len)) {
-        fprintf(stderr, "outboxctl: %s cannot be read, is too long or holds NUL\n", path);
-        return false;
+    buf_done(&read);
+    return lines;
+}
+
+/* What stands behind --password-file and --secrets-file, into the target. */
+static bool add_secrets(const struct options *options, json_t *target)
+{
+    const char *password_file = option_text(options, OPTION_PASSWORD_FILE);
+    const char *secrets_file = option_text(options, OPTION_SECRETS_FILE);
+
+    if (secrets_file) {
+        json_t *secrets = read_lines(secrets_file);
+
+        if (!secrets || json_object_set_new(target, "secrets", secrets) < 0) {
+            return false;
+        }
     }
-    room[len] = '\0';
-    if (len > 0 && room[len - 1] == '\n') {
-        room[len - 1] = '\0';
+    if (password_file) {
+        json_t *lines = read_lines(password_file);
+        json_t *password = json_array_get(lines, 0);
+
+        if (!password) {
+            if (lines) {
+                fprintf(stderr, "outboxctl: %s holds no password\n", password_file);
+            }
+            json_decref(lines);
+            return false;
+        }
+        json_object_set(target, "password", password);
+        json_decref(lines);
     }
     return true;
 }
 
-static bool add_secrets(json_t *target, const char *path)
+static int give_target(const struct options *options, const char *url, struct call *call)
 {
-    char room[SECRETS_FILE_MAX];
-    json_t *secrets = json_array();
-    char *save = NULL;
+    json_t *target = json_pack("{s:s, s:s*, s:s*}", "url", url, "executor",
+                               option_text(options, OPTION_EXECUTOR), "username",
+                               option_text(options, OPTION_USERNAME));
 
-    if (!read_file(path, room, sizeof(room))) {
-        json_decref(secrets);
-        return false;
-    }
-    for (char *line = strtok_r(room, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        json_array_append_new(secrets, json_string(line));
-    }
-    return json_object_set_new(target, "secrets", secrets) == 0;
-}
-
-static bool add_password(json_t *target, const char *path)
-{
-    char room[SECRETS_FILE_MAX];
-
-    return read_file(path, room, sizeof(room)) &&
-           json_object_set_new(target, "password", json_string(room)) == 0;
-}
-
-int make_target(const struct options *options, struct call *call)
-{
-    const char *url = options->argument_count > 2 ? options->arguments[2] : NULL;
-    const bool has_more =
-        options->executor || options->username || options->password_file || options->secrets_file;
-
-    if ((url && options->is_delete) || (!url && has_more)) {
-        options_complain("target takes a URL (with options), --delete, or nothing");
+    if (!target) {
+        options_complain(options, "all texts must be UTF-8");
         return EXIT_CODE_USAGE;
     }
-    const int result = workspace_call(
-        options, url ? "PUT" : (options->is_delete ? "DELETE" : "GET"), "/target", call);
-
-    if (result != EXIT_CODE_OK || !url) {
-        return result;
-    }
-    json_t *target = json_pack("{s:s, s:s*, s:s*}", "url", url, "executor", options->executor,
-                               "username", options->username);
-
-    if (target && ((options->password_file && !add_password(target, options->password_file)) ||
-                   (options->secrets_file && !add_secrets(target, options->secrets_file)))) {
+    if (!add_secrets(options, target)) {
         json_decref(target);
-        return EXIT_CODE_FAILED;
+        return EXIT_CODE_USAGE;
     }
-    return give_body(target, call);
+    AUTO_FREE char *text = json_dumps(target, JSON_COMPACT);
+
+    json_decref(target);
+    (void)buf_append_str(&call->body, text ? text : "");
+    return EXIT_CODE_OK;
+}
+
+static int make_target(const struct options *options, struct call *call)
+{
+    const char *url = options_argument(options, 1);
+    const bool is_delete = option_is_set(options, OPTION_DELETE);
+    const bool has_more =
+        option_is_set(options, OPTION_EXECUTOR) || option_is_set(options, OPTION_USERNAME) ||
+        option_is_set(options, OPTION_PASSWORD_FILE) || option_is_set(options, OPTION_SECRETS_FILE);
+
+    if ((url && is_delete) || (!url && has_more)) {
+        options_complain(options, "target takes a URL (with options), --delete, or nothing");
+        return EXIT_CODE_USAGE;
+    }
+    const int result =
+        call_workspace(options, url ? "PUT" : (is_delete ? "DELETE" : "GET"), "/target", call);
+
+    return result == EXIT_CODE_OK && url ? give_target(options, url, call) : result;
+}
+
+int command_target(const struct options *options)
+{
+    return asking_run(options, make_target, answer_print_members);
 }

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
-#include "api/ctl/follow.h"
+#include "api/ctl/answers.h"
+#include "api/ctl/event_line.h"
 #include "api/ctl/sse.h"
+#include "common/core/buf.h"
 
 static void note(const struct sse_event *event, void *arg)
 {
@@ -77,25 +79,49 @@ static void what_was_begun_on_another_connection_is_dropped(void **state)
 
 static void a_person_sees_a_line_that_commands_no_terminal(void **state)
 {
+    const struct answer_view view = {0};
     struct buf out;
 
     (void)state;
     buf_init(&out, 65536);
     assert_int_equal(
-        follow_write_line(span_of("queue.update"),
-                          span_of("{\"type\":\"sent\",\"workspaceID\":\"w\",\"sessionID\":\"s\","
-                                  "\"entryID\":\"ob_1\",\"kind\":\"note\\u001b[1m\\n\","
-                                  "\"via\":\"answer\",\"attempt\":2,\"at\":\"T\"}"),
-                          &out),
+        event_line_write(span_of("queue.update"),
+                         span_of("{\"type\":\"sent\",\"workspaceID\":\"w\",\"sessionID\":\"s\","
+                                 "\"entryID\":\"ob_1\",\"kind\":\"note\\u001b[1m\\n\","
+                                 "\"via\":\"answer\",\"attempt\":2,\"at\":\"T\"}"),
+                         &view, &out),
         0);
     assert_string_equal(out.bytes, "T  sent        w/s  ob_1  note?[1m  via=answer attempt=2\n");
     buf_reset(&out);
-    assert_int_equal(follow_write_line(span_of("reset"), span_of("{\"reason\":\"trimmed\"}"), &out),
-                     0);
+    assert_int_equal(
+        event_line_write(span_of("reset"), span_of("{\"reason\":\"trimmed\"}"), &view, &out), 0);
     assert_string_equal(out.bytes, "-- events are missing here (trimmed) --\n");
-    assert_true(follow_write_line(span_of("x"), span_of("[]"), &out) < 0);
-    assert_true(follow_write_line(span_of("x"), span_of("{"), &out) < 0);
+    assert_true(event_line_write(span_of("x"), span_of("[]"), &view, &out) < 0);
+    assert_true(event_line_write(span_of("x"), span_of("{"), &view, &out) < 0);
     buf_done(&out);
+}
+
+static void a_journey_tells_how_long_each_step_took(void **state)
+{
+    const struct answer_view view = {.now_ms = 86410000}; /* 1970-01-02T00:00:10Z */
+    json_t *data =
+        json_loads("{\"type\":\"verifying\",\"workspaceID\":\"w\",\"entryID\":\"ob_1\","
+                   "\"code\":\"timeout\",\"attempts\":2,\"at\":\"1970-01-02T00:00:05.500Z\","
+                   "\"nextAttemptAt\":\"1970-01-02T00:00:08.500Z\"}",
+                   0, NULL);
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 1000);
+    event_line_journey(data, 0, &view, &out);
+    event_line_journey(data, 86404000, &view, &out);
+    assert_string_equal(
+        out.bytes, "  1970-01-02T00:00:05.500Z      4.5s ago           verifying  code=timeout "
+                   "attempts=2 next in 3.0s\n"
+                   "  1970-01-02T00:00:05.500Z      4.5s ago    +1.5s  verifying  code=timeout "
+                   "attempts=2 next in 3.0s\n");
+    buf_done(&out);
+    json_decref(data);
 }
 
 int main(void)
@@ -104,6 +130,7 @@ int main(void)
         cmocka_unit_test(events_are_read_however_they_come),
         cmocka_unit_test(what_was_begun_on_another_connection_is_dropped),
         cmocka_unit_test(a_person_sees_a_line_that_commands_no_terminal),
+        cmocka_unit_test(a_journey_tells_how_long_each_step_took),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "api/ctl/print.h"
+#include "api/ctl/style.h"
 #include "api/ctl/table.h"
 #include "common/core/buf.h"
 #include "common/core/span.h"
@@ -141,13 +142,10 @@ static void tables_stand_in_columns(void **state)
 
     (void)state;
     buf_init(&out, 1000);
-    assert_int_equal(table_print(table, 0, SIZE_MAX, &out), 0);
+    assert_int_equal(table_print(table, &(struct table_view){0}, &out), 0);
     assert_string_equal(out.bytes, "NAME                   N  REST\n"
                                    "a                      1  x\n"
                                    "a-long-name-indeed  1234  \n");
-    buf_reset(&out);
-    assert_int_equal(table_print(table, 0, 1, &out), 0);
-    assert_string_equal(out.bytes, "NAME  N  REST\na     1  x\n");
     buf_done(&out);
     table_destroy(&table);
     assert_null(table);
@@ -160,14 +158,61 @@ static void a_narrow_terminal_cuts_the_widest_cells(void **state)
 
     (void)state;
     buf_init(&out, 1000);
-    assert_int_equal(table_print(table, 22, SIZE_MAX, &out), 0);
+    assert_int_equal(table_print(table, &(struct table_view){.columns = 22}, &out), 0);
     assert_string_equal(out.bytes, "NAME           N  REST\n"
                                    "a              1  x\n"
                                    "a-long-na\xe2\x80\xa6  1234  \n");
     buf_reset(&out);
-    assert_int_equal(table_print(table, 1, SIZE_MAX, &out), 0); /* as far as it goes */
+    assert_int_equal(table_print(table, &(struct table_view){.columns = 1}, &out),
+                     0); /* as far as it goes */
     buf_done(&out);
     table_destroy(&table);
+}
+
+static void colours_stand_around_the_text_and_change_no_width(void **state)
+{
+    struct table *table = table_create(columns, 3);
+    struct buf plain, coloured;
+
+    (void)state;
+    table_add_styled(table, STYLE_BAD, span_of("a-long-name-indeed"));
+    table_add_styled(table, STYLE_GOOD, span_of("1"));
+    table_add_styled(table, STYLE_PLAIN, span_of("x"));
+    buf_init(&plain, 1000);
+    buf_init(&coloured, 1000);
+    assert_int_equal(table_print(table, &(struct table_view){.columns = 19}, &plain), 0);
+    assert_string_equal(plain.bytes, "NAME        N  REST\na-long-na\xe2\x80\xa6  1  x\n");
+    assert_int_equal(
+        table_print(table, &(struct table_view){.columns = 19, .is_coloured = true}, &coloured), 0);
+    assert_string_equal(coloured.bytes,
+                        "\033[1mNAME\033[0m        \033[1mN\033[0m  \033[1mREST\033[0m\n"
+                        "\033[31ma-long-na\xe2\x80\xa6\033[0m  \033[32m1\033[0m  x\n");
+    buf_done(&plain);
+    buf_done(&coloured);
+    table_destroy(&table);
+}
+
+static void colours_are_for_terminals_unless_somebody_says_otherwise(void **state)
+{
+    static const struct {
+        const char *mode;
+        bool is_terminal;
+        const char *no_color, *term;
+        bool expected;
+    } rows[] = {
+        {NULL, true, NULL, "xterm", true},    {NULL, false, NULL, "xterm", false},
+        {NULL, true, "1", "xterm", false},    {NULL, true, "", "xterm", true},
+        {NULL, true, NULL, "dumb", false},    {NULL, true, NULL, NULL, false},
+        {"auto", true, NULL, "xterm", true},  {"auto", true, "1", "xterm", false},
+        {"always", false, "1", "dumb", true}, {"never", true, NULL, "xterm", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(
+            style_decide(rows[i].mode, rows[i].is_terminal, rows[i].no_color, rows[i].term),
+            rows[i].expected);
+    }
 }
 
 int main(void)
@@ -180,6 +225,8 @@ int main(void)
         cmocka_unit_test(widths_are_those_of_a_terminal),
         cmocka_unit_test(tables_stand_in_columns),
         cmocka_unit_test(a_narrow_terminal_cuts_the_widest_cells),
+        cmocka_unit_test(colours_stand_around_the_text_and_change_no_width),
+        cmocka_unit_test(colours_are_for_terminals_unless_somebody_says_otherwise),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,98 @@
+/* `status`: readiness, what waits and which processes run, on one screen. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/ctl/asking.h"
+#include "api/ctl/exit_code.h"
+#include "api/ctl/run.h"
+#include "api/ctl/status_answers.h"
+#include "api/ctl/style.h"
+#include "common/base/clock.h"
+#include "common/base/err.h"
+
+#define TEXT_MAX ((size_t)4 * 1024 * 1024)
+
+static int get(struct asking *asking, const char *path, struct http_answer *ret)
+{
+    struct call call;
+
+    call_init(&call);
+    (void)buf_append_str(&call.path, path);
+    const int err = asking_try(asking, &call, ret);
+
+    call_done(&call);
+    return err;
+}
+
+/* What the two answers say together; NULL: not outboxd's, or it did not answer (told). */
+static json_t *read_state(struct asking *asking, int *ret_result)
+{
+    struct http_answer ready, metrics = {0};
+
+    if (get(asking, "/readyz", &ready) < 0) {
+        *ret_result = asking_explain_silence(asking);
+        return NULL;
+    }
+    json_t *root = answer_parse(&ready);
+    const bool is_ours = json_is_array(json_object_get(root, "processes"));
+
+    if (!is_ours) {
+        *ret_result = ready.status >= 200 && ready.status < 300
+                          ? asking_explain_nonsense(asking)
+                          : asking_explain_refusal(asking, &ready);
+        json_decref(root);
+        return NULL;
+    }
+    /* Figures are missing where they can't be had; that it is ready or not stands anyhow. */
+    const bool has_metrics = get(asking, "/metrics", &metrics) == 0 && metrics.status == 200;
+    json_t *state = status_make(
+        root, has_metrics ? (struct span){metrics.body.bytes, metrics.body.len} : (struct span){0});
+
+    http_answer_done(&metrics);
+    http_answer_done(&ready);
+    json_decref(root);
+    return state;
+}
+
+static int show(const struct asking *asking, const json_t *state)
+{
+    const struct answer_view view = {.now_ms = clock_wall_ms(),
+                                     .is_coloured = style_is_wanted(asking->options)};
+    struct buf out;
+
+    buf_init(&out, TEXT_MAX);
+    if (option_is_set(asking->options, OPTION_JSON)) {
+        AUTO_FREE char *text = json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(15));
+
+        (void)buf_append_str(&out, text ? text : "{}");
+        (void)buf_append_str(&out, "\n");
+    } else {
+        status_print(state, asking->options->server, &view, &out);
+    }
+    const int result = output_write(&out);
+
+    buf_done(&out);
+    return result;
+}
+
+int command_status(const struct options *options)
+{
+    struct asking asking;
+    int result = asking_open(&asking, options);
+
+    if (result != EXIT_CODE_OK) {
+        return result;
+    }
+    json_t *state = read_state(&asking, &result);
+
+    if (state) {
+        result = show(&asking, state);
+        if (result == EXIT_CODE_OK && !json_is_true(json_object_get(state, "ready"))) {
+            result = EXIT_CODE_FAILED;
+        }
+        json_decref(state);
+    }
+    asking_close(&asking);
+    return result;
+}
