@@ -13,8 +13,6 @@
 #include "common/base/listen_address.h"
 #include "supervisor/fd.h"
 
-#define BACKLOG 4096
-
 void listeners_init(struct listeners *listeners)
 {
     listeners->count = 0;
@@ -66,7 +64,7 @@ static int open_one(const struct listen_address *address)
         return -errno;
     }
     if (bind(fd, (const struct sockaddr *)&address->address, address->length) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+        listen(fd, LISTEN_BACKLOG) < 0) {
         return -errno;
     }
     return fd_take(&fd);

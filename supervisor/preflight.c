@@ -6,9 +6,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-#define TICK_MS   50
-#define TELL_MS   5000
-#define MIN_MAJOR 7
+#define TICK_MS 50
+#define TELL_MS 5000
 
 static void end(struct preflight *preflight, enum preflight_verdict verdict)
 {
@@ -17,21 +16,6 @@ static void end(struct preflight *preflight, enum preflight_verdict verdict)
     }
     preflight_stop(preflight);
     preflight->options.done(verdict, preflight->options.arg);
-}
-
-const char *preflight_version_refusal(const char *version)
-{
-    unsigned major = 0;
-    const char *p = version;
-
-    for (; *p >= '0' && *p <= '9' && major < 1000; p++) {
-        major = major * 10 + (unsigned)(*p - '0');
-    }
-    if (p == version || *p != '.' || major < MIN_MAJOR) {
-        return "version 7.0 or newer is needed. Mend it: install valkey-server 8 (or redis-server "
-               "7)";
-    }
-    return NULL;
 }
 
 static void refuse(struct preflight *preflight, const struct server_facts *facts, const char *why)
@@ -61,7 +45,7 @@ static void on_meta(enum store_result result, bool yes, void *arg)
 
 static void judge(struct preflight *preflight, const struct server_facts *facts)
 {
-    const char *why = preflight_version_refusal(facts->version);
+    const char *why = store_version_refusal(facts->version);
 
     if (!why) {
         why = store_facts_refusal(facts, preflight->options.durability);

@@ -49,7 +49,4 @@ void preflight_store_state(struct preflight *preflight, bool is_up, enum store_r
 /* No verdict any more. */
 void preflight_stop(struct preflight *preflight);
 
-/* NULL if the version will do, else a sentence. Pure. */
-const char *preflight_version_refusal(const char *version);
-
 #endif

@@ -11,23 +11,6 @@
 
 #include "common/base/err.h"
 
-/* `%` and `?` mean something in a URL; anything else a path may hold stands for itself. */
-static int make_url(char *url, size_t cap, const char *path)
-{
-    size_t used = (size_t)snprintf(url, cap, "unix://"); /* fits */
-
-    for (; *path; path++) {
-        const int len =
-            snprintf(url + used, cap - used, *path == '%' || *path == '?' ? "%%%02X" : "%c",
-                     (unsigned char)*path);
-        if (len < 0 || (size_t)len >= cap - used) {
-            return -ENAMETOOLONG;
-        }
-        used += (size_t)len;
-    }
-    return 0;
-}
-
 int store_paths_make(struct store_paths *ret, const char *state_dir)
 {
     if (strlen(state_dir) > STORE_STATE_DIR_MAX) {
@@ -37,11 +20,11 @@ int store_paths_make(struct store_paths *ret, const char *state_dir)
     (void)snprintf(ret->folder, sizeof(ret->folder), "%s/store", state_dir);
     (void)snprintf(ret->log, sizeof(ret->log), "%s/store/valkey.log", state_dir);
     (void)snprintf(ret->lock, sizeof(ret->lock), "%s/store.lock", state_dir);
-    (void)snprintf(ret->socket, sizeof(ret->socket), "%s" STORE_SOCKET_NAME, state_dir);
+    (void)snprintf(ret->socket, sizeof(ret->socket), "%s" EMBEDDED_SOCKET_NAME, state_dir);
     if (mkdir(ret->folder, 0700) < 0 && errno != EEXIST) {
         return -errno;
     }
-    return make_url(ret->url, sizeof(ret->url), ret->socket);
+    return embedded_url_make(state_dir, ret->url);
 }
 
 void store_log_last_line(const struct store_paths *paths, char *ret, size_t cap)

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <sys/un.h>
 
+#include "common/base/embedded_url.h"
 #include "common/base/settings.h"
 
-#define STORE_SOCKET_NAME "/store.sock"
 #define STORE_STATE_DIR_MAX                                                                        \
-    (sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(STORE_SOCKET_NAME))
+    (sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(EMBEDDED_SOCKET_NAME))
 #define STORE_ARGS_MAX 64
 
 struct store_paths {
@@ -18,7 +18,7 @@ struct store_paths {
     char log[PATH_MAX];
     char lock[PATH_MAX];
     char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    char url[512]; /* unix:///…, percent-encoded */
+    char url[EMBEDDED_URL_MAX]; /* unix:///…, percent-encoded */
 };
 /* Names them all and makes the folder. -ENAMETOOLONG: state_dir is longer than STORE_STATE_DIR_MAX;
  * -errno. */

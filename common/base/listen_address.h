@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+/* Connections that may wait to be accepted, where the system allows as many (net.core.somaxconn).
+ */
+#define LISTEN_BACKLOG 4096
+
 struct listen_address {
     struct sockaddr_storage address; /* AF_INET, AF_INET6 or AF_UNIX */
     socklen_t length;

@@ -276,7 +276,9 @@ struct server_facts {
     char appendfsync[16];
     char maxmemory_policy[32];
     bool is_loading, is_replica;
-    bool aof_last_write_ok;
+    bool aof_last_write_ok, aof_last_rewrite_ok;
+    int64_t now_ms;                               /* its clock; 0: it does not tell */
+    uint64_t used_memory_bytes, max_memory_bytes; /* max 0: no limit */
     uint64_t process_id;
     uint32_t connected_replicas;
 };
@@ -285,6 +287,8 @@ typedef void store_facts_cb(enum store_result result, const struct server_facts 
 void store_facts(struct store *store, store_facts_cb *cb, void *arg);
 /* Writes layout version and partition count if absent, and compares. yes: they match. */
 void store_check_meta(struct store *store, store_flag_cb *cb, void *arg);
+/* NULL if a server of this version will do, else a sentence. Pure. */
+const char *store_version_refusal(const char *version);
 /* Why these facts do not give this durability: NULL if they do, else a sentence for people that
  * names the setting and the command that mends it. Pure; static string. */
 const char *store_facts_refusal(const struct server_facts *facts, struct durability durability);

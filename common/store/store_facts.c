@@ -9,6 +9,7 @@
 #include "common/store/store_internal.h"
 
 #define LAYOUT_VERSION 1
+#define MIN_MAJOR      7
 #define BEAT_TTL_MS    "86400000" /* a day: long after its generation is known to be dead */
 #define BEAT_KEY_MAX   128
 
@@ -81,6 +82,14 @@ static void read_info_field(struct span name, struct span value, struct server_f
         facts->is_replica = !span_equal(value, span_of("master"));
     } else if (span_equal(name, span_of("aof_last_write_status"))) {
         facts->aof_last_write_ok = span_equal(value, span_of("ok"));
+    } else if (span_equal(name, span_of("aof_last_bgrewrite_status"))) {
+        facts->aof_last_rewrite_ok = span_equal(value, span_of("ok"));
+    } else if (span_equal(name, span_of("server_time_usec"))) {
+        facts->now_ms = (int64_t)(to_number(value) / 1000);
+    } else if (span_equal(name, span_of("used_memory"))) {
+        facts->used_memory_bytes = to_number(value);
+    } else if (span_equal(name, span_of("maxmemory"))) {
+        facts->max_memory_bytes = to_number(value);
     } else if (span_equal(name, span_of("process_id"))) {
         facts->process_id = to_number(value);
     } else if (span_equal(name, span_of("connected_slaves"))) {
@@ -93,6 +102,7 @@ static void read_info(struct span text, struct server_facts *facts)
     const char *at = text.ptr, *end = text.ptr + text.len;
 
     facts->aof_last_write_ok = true; /* not stated while AOF is off */
+    facts->aof_last_rewrite_ok = true;
     copy_text(facts->name, sizeof(facts->name),
               span_of("redis")); /* Redis does not state its name */
     while (at < end) {
@@ -170,6 +180,21 @@ void store_facts(struct store *store, store_facts_cb *cb, void *arg)
 
     store_conn_command(conn, 1, info, on_info, request);
     store_conn_command(conn, 4, config, on_config, request);
+}
+
+const char *store_version_refusal(const char *version)
+{
+    unsigned major = 0;
+    const char *p = version;
+
+    for (; *p >= '0' && *p <= '9' && major < 1000; p++) {
+        major = major * 10 + (unsigned)(*p - '0');
+    }
+    if (p == version || *p != '.' || major < MIN_MAJOR) {
+        return "version 7.0 or newer is needed. Mend it: install valkey-server 8 (or redis-server "
+               "7)";
+    }
+    return NULL;
 }
 
 const char *store_facts_refusal(const struct server_facts *facts, struct durability durability)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/store/store.h"
 #include "tests/store/support/valkey_fixture.h"
 
@@ -134,7 +135,9 @@ static void the_server_tells_what_it_is(void **state)
         assert_string_equal(seen.facts.appendfsync, rows[i].appendfsync);
         assert_string_equal(seen.facts.maxmemory_policy, rows[i].policy);
         assert_false(seen.facts.is_loading || seen.facts.is_replica);
-        assert_true(seen.facts.aof_last_write_ok);
+        assert_true(seen.facts.aof_last_write_ok && seen.facts.aof_last_rewrite_ok);
+        assert_true(seen.facts.used_memory_bytes > 0 && seen.facts.max_memory_bytes == 0);
+        assert_true(llabs(seen.facts.now_ms - clock_wall_ms()) < 60000); /* the same machine */
         assert_int_equal(seen.facts.process_id, valkey->pid);
         assert_int_equal(seen.facts.connected_replicas, 0);
         const char *refusal =

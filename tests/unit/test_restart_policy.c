@@ -181,13 +181,13 @@ static void what_is_not_seen_any_more_is_forgotten(void **unused)
 static void versions_before_seven_are_refused(void **unused)
 {
     (void)unused;
-    assert_null(preflight_version_refusal("8.0.1"));
-    assert_null(preflight_version_refusal("7.0.0"));
-    assert_null(preflight_version_refusal("10.2"));
-    assert_non_null(preflight_version_refusal("6.2.14"));
-    assert_non_null(preflight_version_refusal(""));
-    assert_non_null(preflight_version_refusal("eight"));
-    assert_non_null(preflight_version_refusal("8"));
+    assert_null(store_version_refusal("8.0.1"));
+    assert_null(store_version_refusal("7.0.0"));
+    assert_null(store_version_refusal("10.2"));
+    assert_non_null(store_version_refusal("6.2.14"));
+    assert_non_null(store_version_refusal(""));
+    assert_non_null(store_version_refusal("eight"));
+    assert_non_null(store_version_refusal("8"));
 }
 
 int main(void)
