@@ -81,7 +81,11 @@ int asking_explain_silence(const struct asking *asking)
 
 int asking_try(struct asking *asking, const struct call *call, struct http_answer *ret)
 {
-    http_client_set_limits(asking->client, call->is_long ? LONG_CALL_MS : CALL_MS, 0);
+    http_client_set_limits(asking->client,
+                           asking->limit_ms > 0 ? asking->limit_ms
+                           : call->is_long      ? LONG_CALL_MS
+                                                : CALL_MS,
+                           0);
     return http_client_call(asking->client, call->method, call->path.bytes,
                             (struct span){call->body.bytes, call->body.len}, ret);
 }

@@ -10,6 +10,7 @@
 struct asking {
     const struct options *options;
     struct http_client *client; /* owned */
+    long limit_ms;              /* for each call; 0: a minute, or 15 for long ones */
 };
 
 /* An enum exit_code; what is wrong (token file, address) has been said. Nothing is connected yet.

@@ -6,6 +6,7 @@
 
 #include "api/ctl/commands.h"
 #include "api/ctl/exit_code.h"
+#include "api/ctl/print.h"
 #include "common/core/buf.h"
 
 #define HELP_MAX  ((size_t)1 << 20)
@@ -37,40 +38,13 @@ static const struct {
 
 /* ---- text in columns ---- */
 
-/* Words from `column` on, going on at `indent` in the next line; a line feed ends a paragraph. */
-static void add_wrapped(struct buf *out, const char *text, size_t column, size_t indent)
-{
-    bool is_first = true;
-
-    while (*text) {
-        const size_t len = strcspn(text, " \n");
-
-        if (!is_first && column + 1 + len > COLUMNS) {
-            (void)buf_appendf(out, "\n%*s", (int)indent, "");
-            column = indent;
-            is_first = true;
-        }
-        (void)buf_appendf(out, "%s%.*s", is_first ? "" : " ", (int)len, text);
-        column += len + !is_first;
-        is_first = false;
-        text += len;
-        if (*text == '\n') {
-            (void)buf_appendf(out, "\n%*s", (int)indent, "");
-            column = indent;
-            is_first = true;
-        }
-        text += *text != '\0';
-    }
-    (void)buf_append_str(out, "\n");
-}
-
 /* "  left   right", the right column at `width`. */
 static void add_row(struct buf *out, const char *left, size_t width, const char *right)
 {
     const size_t len = strlen(left);
 
     (void)buf_appendf(out, "  %s%*s", left, len < width ? (int)(width - len) : 1, "");
-    add_wrapped(out, right, 2 + (len < width ? width : len + 1), 2 + width);
+    print_wrapped(out, right, 2 + (len < width ? width : len + 1), 2 + width, COLUMNS);
 }
 
 static void add_examples(struct buf *out, const char *examples)
@@ -174,7 +148,8 @@ void help_overview(struct buf *out)
 void help_command(const struct command *command, struct buf *out)
 {
     (void)buf_appendf(out, "outboxctl %s: ", command->name);
-    add_wrapped(out, command->summary, strlen("outboxctl ") + strlen(command->name) + 2, 2);
+    print_wrapped(out, command->summary, strlen("outboxctl ") + strlen(command->name) + 2, 2,
+                  COLUMNS);
     (void)buf_appendf(out, "\nUsage: outboxctl %s%s%s\n", command->name,
                       command->arguments[0] ? " " : "", command->arguments);
     if (command->alias) {
@@ -182,7 +157,7 @@ void help_command(const struct command *command, struct buf *out)
     }
     if (command->about[0]) {
         (void)buf_append_str(out, "\n");
-        add_wrapped(out, command->about, 0, 0);
+        print_wrapped(out, command->about, 0, 0, COLUMNS);
     }
     add_options(out, command, "\nOptions:\n");
     add_options(out, NULL, "\nGeneral options:\n");

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NUMBER_MAX 64
 
@@ -66,6 +67,7 @@ bool metrics_text_next(struct span *text, struct metrics_sample *ret)
 struct span metrics_label(const struct metrics_sample *sample, const char *label)
 {
     const char *at = sample->labels.ptr, *end = at + sample->labels.len;
+    const size_t len = strlen(label);
 
     while (at < end) {
         const char *equals = memchr(at, '=', (size_t)(end - at));
@@ -75,7 +77,7 @@ struct span metrics_label(const struct metrics_sample *sample, const char *label
         }
         const char *behind = behind_quotes(equals + 1, end);
 
-        if (span_equal((struct span){at, (size_t)(equals - at)}, span_of(label))) {
+        if ((size_t)(equals - at) == len && memcmp(at, label, len) == 0 && behind - equals > 2) {
             return (struct span){equals + 2, (size_t)(behind - 1 - (equals + 2))};
         }
         at = behind + (behind < end && *behind == ',');

@@ -161,3 +161,30 @@ size_t print_width(struct span text)
     }
     return columns;
 }
+
+void print_wrapped(struct buf *out, const char *text, size_t column, size_t indent, size_t columns)
+{
+    bool is_first = true;
+
+    while (*text) {
+        const size_t len = strcspn(text, " \n");
+        const size_t width = print_width((struct span){text, len});
+
+        if (!is_first && columns > 0 && column + 1 + width > columns) {
+            (void)buf_appendf(out, "\n%*s", (int)indent, "");
+            column = indent;
+            is_first = true;
+        }
+        (void)buf_appendf(out, "%s%.*s", is_first ? "" : " ", (int)len, text);
+        column += width + !is_first;
+        is_first = false;
+        text += len;
+        if (*text == '\n') {
+            (void)buf_appendf(out, "\n%*s", (int)indent, "");
+            column = indent;
+            is_first = true;
+        }
+        text += *text != '\0';
+    }
+    (void)buf_append_str(out, "\n");
+}

@@ -25,6 +25,10 @@ int print_parse_time(const char *text, int64_t *ret_ms);
 void print_safe(struct buf *out, struct span text);
 /* The same, with line feeds kept. */
 void print_safe_lines(struct buf *out, struct span text);
+/* Appends words and a line feed; where a line would be longer than `columns` (0: no limit) it goes
+ * on at `indent`. The first word stands at `column`. A line feed in the text begins another line.
+ */
+void print_wrapped(struct buf *out, const char *text, size_t column, size_t indent, size_t columns);
 /* Columns that valid UTF-8 takes on a terminal. */
 size_t print_width(struct span text);
 /* The longest prefix in bytes that takes at most `columns`. */

@@ -1,4 +1,5 @@
 /* `status`: readiness, what waits and which processes run, on one screen. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,51 +8,31 @@
 #include "api/ctl/exit_code.h"
 #include "api/ctl/run.h"
 #include "api/ctl/status_answers.h"
+#include "api/ctl/status_read.h"
 #include "api/ctl/style.h"
 #include "common/base/clock.h"
 #include "common/base/err.h"
 
 #define TEXT_MAX ((size_t)4 * 1024 * 1024)
 
-static int get(struct asking *asking, const char *path, struct http_answer *ret)
-{
-    struct call call;
-
-    call_init(&call);
-    (void)buf_append_str(&call.path, path);
-    const int err = asking_try(asking, &call, ret);
-
-    call_done(&call);
-    return err;
-}
-
-/* What the two answers say together; NULL: not outboxd's, or it did not answer (told). */
+/* NULL: why there is none has been told, and is in *ret_result. */
 static json_t *read_state(struct asking *asking, int *ret_result)
 {
-    struct http_answer ready, metrics = {0};
+    struct http_answer answer;
+    json_t *state = NULL;
 
-    if (get(asking, "/readyz", &ready) < 0) {
-        *ret_result = asking_explain_silence(asking);
-        return NULL;
-    }
-    json_t *root = answer_parse(&ready);
-    const bool is_ours = json_is_array(json_object_get(root, "processes"));
-
-    if (!is_ours) {
-        *ret_result = ready.status >= 200 && ready.status < 300
+    switch (status_read(asking, &state, &answer)) {
+    case 0:
+        break;
+    case -EPROTO:
+        *ret_result = answer.status >= 200 && answer.status < 300
                           ? asking_explain_nonsense(asking)
-                          : asking_explain_refusal(asking, &ready);
-        json_decref(root);
-        return NULL;
+                          : asking_explain_refusal(asking, &answer);
+        http_answer_done(&answer);
+        break;
+    default:
+        *ret_result = asking_explain_silence(asking);
     }
-    /* Figures are missing where they can't be had; that it is ready or not stands anyhow. */
-    const bool has_metrics = get(asking, "/metrics", &metrics) == 0 && metrics.status == 200;
-    json_t *state = status_make(
-        root, has_metrics ? (struct span){metrics.body.bytes, metrics.body.len} : (struct span){0});
-
-    http_answer_done(&metrics);
-    http_answer_done(&ready);
-    json_decref(root);
     return state;
 }
 

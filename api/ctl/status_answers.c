@@ -101,6 +101,7 @@ static void add_entries(const json_t *state, const struct answer_view *view, str
     const json_t *oldest = json_object_get(state, "oldestOpenAge");
     const char *status;
     char age[PRINT_MAX];
+    bool is_first = true;
 
     if (!entries) {
         (void)buf_append_str(out, "entries: not known yet\n");
@@ -111,14 +112,15 @@ static void add_entries(const json_t *state, const struct answer_view *view, str
     {
         const bool is_any = json_number_value(count) > 0;
 
-        (void)buf_append_str(out, " ");
+        (void)buf_append_str(out, is_first ? " " : "  ");
+        is_first = false;
         style_add(out, is_any ? style_of_status(span_of(status)) : STYLE_FAINT, view->is_coloured,
                   span_of(status));
-        (void)buf_appendf(out, " %.0f ", json_number_value(count));
+        (void)buf_appendf(out, " %.0f", json_number_value(count));
     }
     if (json_number_value(oldest) > 0) {
         print_age((int64_t)(json_number_value(oldest) * 1000), age);
-        (void)buf_appendf(out, " oldest %s", age);
+        (void)buf_appendf(out, "  oldest %s", age);
     }
     (void)buf_append_str(out, "\n");
 }

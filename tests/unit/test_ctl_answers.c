@@ -215,13 +215,15 @@ static void a_refusal_is_a_sentence_with_what_to_do(void **state)
          "T: D [entry_not_found]\nIt never was, or it ended longer ago than dedupe_ttl.\n"},
         /* The detail is the advice itself: told once. */
         {409, "{\"title\":\"Busy\",\"code\":\"busy\",\"detail\":\"Repeat after Retry-After.\"}",
-         EXIT_CODE_CONFLICT, "Busy [busy]\nRepeat after Retry-After.\n"},
+         EXIT_CODE_CONFLICT,
+         "Busy [busy]\nTry again in a moment; `outboxctl show` tells what it does.\n"},
         {422, "{\"title\":\"T\",\"code\":\"idempotency_key_reuse\"}", EXIT_CODE_CONFLICT,
-         "T [idempotency_key_reuse]\nChoose a new clientMessageID for a new message.\n"},
+         "T [idempotency_key_reuse]\nChoose a new --id for a new message.\n"},
         {422, "{\"title\":\"T\",\"code\":\"new\",\"detail\":\"D\\u001b\"}", EXIT_CODE_FAILED,
          "T: D? [new]\n"},
         {429, "{\"title\":\"Full\",\"code\":\"session_full\"}", EXIT_CODE_UNAVAILABLE,
-         "Full [session_full]\nRepeat after Retry-After (session_cap).\n"},
+         "Full [session_full]\nTry again when some of them are delivered, or raise session_cap; "
+         "`outboxctl list` shows them.\n"},
         {401, "{\"title\":\"T\",\"code\":\"unauthorized\"}", EXIT_CODE_DENIED,
          "T [unauthorized]\nThe server wants a token: put it into a file of your own and name that "
          "in OUTBOXCTL_TOKEN_FILE.\n"},
