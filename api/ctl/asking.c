@@ -45,9 +45,8 @@ void asking_close(struct asking *asking)
     http_client_destroy(&asking->client);
 }
 
-/* With --json a failure that the server did not describe is a problem document too. */
-static void print_problem(const struct options *options, const char *code, const char *title,
-                          const char *detail)
+void output_problem(const struct options *options, const char *code, const char *title,
+                    const char *detail)
 {
     json_t *problem =
         option_is_set(options, OPTION_JSON)
@@ -75,7 +74,7 @@ int asking_explain_silence(const struct asking *asking)
             is_named                                               ? "--server says so;"
             : strcmp(options->server, OPTIONS_DEFAULT_SERVER) == 0 ? "It is the default;"
                                                                    : "OUTBOXCTL_SERVER says so;");
-    print_problem(options, "unreachable", "No answer from the server", mistake);
+    output_problem(options, "unreachable", "No answer from the server", mistake);
     return EXIT_CODE_UNREACHABLE;
 }
 
@@ -113,8 +112,8 @@ int asking_explain_refusal(const struct asking *asking, struct http_answer *answ
     json_t *root = answer_parse(answer);
 
     if (!json_is_object(root)) {
-        print_problem(asking->options, "not_outboxd", "The answer is no problem document",
-                      "Is that an outboxd?");
+        output_problem(asking->options, "not_outboxd", "The answer is no problem document",
+                       "Is that an outboxd?");
     } else if (option_is_set(asking->options, OPTION_JSON)) {
         answer_pass_through(answer);
     }
@@ -129,8 +128,8 @@ int asking_explain_nonsense(const struct asking *asking)
 {
     fprintf(stderr, "outboxctl: the answer of %s is not one of outboxd's\n",
             asking->options->server);
-    print_problem(asking->options, "not_outboxd", "The answer is not one of outboxd's",
-                  asking->options->server);
+    output_problem(asking->options, "not_outboxd", "The answer is not one of outboxd's",
+                   asking->options->server);
     return EXIT_CODE_UNREACHABLE;
 }
 
@@ -145,7 +144,7 @@ void asking_explain(const struct asking *asking, const char *code, const char *t
     print_safe(&detail, span_of(status[0] ? status : "unknown"));
     fprintf(stderr, "outboxctl: %s: %s [%s]\n%s\n", title, detail.bytes ? detail.bytes : "", code,
             advice);
-    print_problem(asking->options, code, title, detail.bytes ? detail.bytes : "");
+    output_problem(asking->options, code, title, detail.bytes ? detail.bytes : "");
     buf_done(&detail);
 }
 

@@ -43,6 +43,9 @@ int asking_explain_nonsense(const struct asking *asking);
 void asking_explain(const struct asking *asking, const char *code, const char *title,
                     const char *subject, const char *status, const char *advice);
 
+/* With --json a failure that the server did not describe is a problem document on stdout too. */
+void output_problem(const struct options *options, const char *code, const char *title,
+                    const char *detail);
 /* All of `out` to stdout; EXIT_CODE_FAILED with what is wrong said. */
 int output_write(const struct buf *out);
 

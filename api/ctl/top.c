@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/ctl/asking.h"
 #include "api/ctl/exit_code.h"
 #include "api/ctl/options.h"
 #include "api/ctl/print.h"
@@ -43,6 +44,8 @@ static int make_frame(const struct options *options, const struct top_sample *sa
 static int complain(const struct options *options, int err)
 {
     fprintf(stderr, "outboxctl: %s: %s\n", options->state_dir, reason(err));
+    output_problem(options, err == -ENOENT ? "unreachable" : "failed", "There is nothing to show",
+                   reason(err));
     return err == -ENOENT ? EXIT_CODE_UNREACHABLE : EXIT_CODE_FAILED;
 }
 

@@ -9,6 +9,7 @@ from support_ctl import Pretender, Shared, on_terminal, outboxctl
 
 ACCEPTED = (202, {'id': 'ob_1', 'clientMessageID': 'm', 'status': 'pending'})
 PROBLEM = {'title': 'Something', 'code': 'store_unavailable', 'detail': 'nothing'}
+OTHER = {'title': 'Something', 'code': 'other'}
 
 
 class Commands(Shared):
@@ -201,9 +202,9 @@ class Commands(Shared):
 
     def test_each_refusal_has_its_exit_code_and_says_what_to_do(self):
         free = f'http://127.0.0.1:{harness.free_port()}'
-        for answer, code, text in (((404, PROBLEM), 3, 'Something'), ((409, PROBLEM), 4, 'Something'), ((429, PROBLEM), 6, 'Something'),
-                                   ((503, PROBLEM), 6, 'outboxctl doctor'), ((401, PROBLEM), 7, 'OUTBOXCTL_TOKEN_FILE'),
-                                   ((403, PROBLEM), 7, 'OUTBOXCTL_TOKEN_FILE'), ((500, PROBLEM), 1, 'Something'),
+        for answer, code, text in (((404, OTHER), 3, 'Something'), ((409, OTHER), 4, 'Something'), ((429, OTHER), 6, 'Something'),
+                                   ((503, PROBLEM), 6, 'outboxctl doctor'), ((401, OTHER), 7, 'OUTBOXCTL_TOKEN_FILE'),
+                                   ((403, OTHER), 7, 'OUTBOXCTL_TOKEN_FILE'), ((500, OTHER), 1, 'Something'),
                                    ((200, '<html>'), 5, "not one of outboxd's"), ((502, '<html>'), 5, 'A proxy'),
                                    ((404, '<html>'), 3, 'is that an outboxd?'), (None, 5, 'no answer'), (free, 5, '--server')):
             with self.subTest(answer=answer), Pretender(answer) as server:
@@ -216,6 +217,11 @@ class Commands(Shared):
                         self.assertTrue(json.loads(done.stdout)['code'])
                     else:
                         self.assertEqual(done.stdout, '')
+
+    def test_top_says_that_nobody_runs_there(self):
+        done = outboxctl('--json', 'top', '--once', '--state-dir', str(self.daemon_.folder))
+        self.assertEqual((done.returncode, json.loads(done.stdout)['code']), (5, 'unreachable'), done)
+        self.assertIn('no outboxd runs on this state directory', done.stderr)
 
     def test_the_manual_page_has_no_mistakes(self):
         page = outboxctl('--help=man').stdout

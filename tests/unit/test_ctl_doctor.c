@@ -201,9 +201,10 @@ static void files_that_others_can_read_or_write_are_failures(void **state)
         mode_t mode;
         bool is_fine;
     } rows[] = {
-        {true, 0, 0600, true},     {true, 0, 0640, true},   {true, 0, 0644, false},
-        {false, 0, 0644, true},    {false, 0, 0646, false}, {true, -ENOENT, 0, false},
-        {true, -EACCES, 0, false},
+        {true, -EACCES, 0600, true}, /* of another user, as it should be */
+        {true, 0, 0600, true},       {true, 0, 0640, true},   {true, 0, 0644, false},
+        {false, 0, 0644, true},      {false, 0, 0646, false}, {true, -ENOENT, 0, false},
+        {true, -EACCES, 0, true}, /* within a folder of another user */
     };
 
     (void)state;

@@ -31,14 +31,18 @@ static void add_lines(struct findings *findings, enum finding_level level, const
 void rule_config_file(const struct facts *facts, struct findings *findings)
 {
     if (!facts->settings) {
-        add_lines(findings, FINDING_FAILURE, "Mend it; `outboxd --check-config` tells the same.",
+        add_lines(findings, FINDING_FAILURE,
+                  facts->is_root
+                      ? "Mend it; `outboxd --check-config` tells the same."
+                      : "Mend it; `outboxd --check-config` tells the same. What only this user may "
+                        "not read: run the doctor as outboxd's user, or as root.",
                   &facts->report.errors);
         findings_add(findings, FINDING_NOTE, NULL,
-                     "what depends on the configuration was not "
-                     "looked at");
+                     "what depends on the configuration was not looked at");
         return;
     }
-    add_lines(findings, FINDING_WARNING, NULL, &facts->report.warnings);
+    add_lines(findings, FINDING_WARNING, "It works; the line says what would be better.",
+              &facts->report.warnings);
     if (facts->config_path) {
         findings_add(findings, FINDING_OK, NULL, "%s has no mistakes", facts->config_path);
     } else {
@@ -46,13 +50,17 @@ void rule_config_file(const struct facts *facts, struct findings *findings)
     }
 }
 
-static void judge_file(const struct file_fact *file, struct findings *findings)
+static void judge_file(const struct file_fact *file, bool is_root, struct findings *findings)
 {
-    if (file->err != 0) {
-        findings_add(
-            findings, FINDING_FAILURE,
-            "Correct the path, or let outboxd's user read it (this one, if it is not root).",
-            "%s: %s cannot be looked at: %s", file->what, file->path, strerror(-file->err));
+    if (file->err == -EACCES && !is_root && !(file->mode & S_IRWXO)) {
+        findings_add(findings, FINDING_NOTE,
+                     "As it should be, unless this is outboxd's user: run the doctor as that one, "
+                     "or as root.",
+                     "%s: this user may not read %s", file->what, file->path);
+    } else if (file->err != 0) {
+        findings_add(findings, FINDING_FAILURE, "Correct the path, or let outboxd's user read it.",
+                     "%s: %s cannot be looked at: %s", file->what, file->path,
+                     strerror(-file->err));
     } else if (file->is_secret && (file->mode & S_IROTH)) {
         findings_add(findings, FINDING_FAILURE,
                      "chmod o-rwx it, and replace the secrets in it: every user could read them.",
@@ -68,7 +76,7 @@ void rule_config_secrets(const struct facts *facts, struct findings *findings)
     const size_t before = findings->count;
 
     for (size_t i = 0; i < facts->file_count; i++) {
-        judge_file(&facts->files[i], findings);
+        judge_file(&facts->files[i], facts->is_root, findings);
     }
     if (facts->file_count > 0 && findings->count == before) {
         findings_add(findings, FINDING_OK, NULL,
