@@ -191,6 +191,11 @@ void help_manual(struct buf *out)
              "outboxctl asks the API of outboxd(8), a durable outbox, and shows what it "
              "answers. Entries belong to a session, sessions to a workspace; every command "
              "that is about one names it. Options may stand before or behind the command.\n"
+             ".PP\n"
+             "With \\fB\\-\\-json\\fR standard output is JSON for scripts, and stays as it is: one "
+             "document, "
+             "the API's answer as it came (list and workspaces: all pages in one), a line for each "
+             "ID given to retry, dismiss and remove, and for each event of tail.\n"
              ".SH COMMANDS\n");
     add_commands(out);
     (void)buf_append_str(out, ".SH OPTIONS\nEvery command takes these.\n");
