@@ -45,13 +45,18 @@ static void add_sample(json_t *state, json_t *entries, const struct metrics_samp
 json_t *status_make(const json_t *ready, struct span metrics)
 {
     json_t *state = json_object(), *entries = json_object();
-    const bool is_ready = strcmp(answer_text(ready, "status"), "ready") == 0;
+    const char *status = answer_text(ready, "status");
+    /* Degraded: it accepts all the same, though processes of it keep dying. */
+    const bool is_ready = strcmp(status, "ready") == 0 || strcmp(status, "degraded") == 0;
     struct metrics_sample sample;
     double restarts = -1;
 
     json_object_set_new(state, "ready", json_boolean(is_ready));
     if (!is_ready) {
         add_text(state, "why", span_of(answer_text(ready, "detail")));
+    }
+    if (json_object_get(ready, "degraded")) {
+        json_object_set(state, "degraded", json_object_get(ready, "degraded"));
     }
     while (metrics_text_next(&metrics, &sample)) {
         add_sample(state, entries, &sample, &restarts);
@@ -72,6 +77,20 @@ json_t *status_make(const json_t *ready, struct span metrics)
 
 /* ---- the screen ---- */
 
+static void add_degraded(const json_t *state, const struct answer_view *view, struct buf *out)
+{
+    const json_t *why;
+    size_t i;
+
+    json_array_foreach(json_object_get(state, "degraded"), i, why)
+    {
+        style_add(out, STYLE_BAD, view->is_coloured, span_of("degraded"));
+        (void)buf_append_str(out, ": ");
+        print_safe(out, span_of(json_string_value(why) ? json_string_value(why) : "?"));
+        (void)buf_append_str(out, "\n");
+    }
+}
+
 static void add_head(const json_t *state, const char *server, const struct answer_view *view,
                      struct buf *out)
 {
@@ -88,7 +107,9 @@ static void add_head(const json_t *state, const char *server, const struct answe
         (void)buf_append_str(out, ", ");
         print_safe(out, span_of(answer_text(state, "why")));
     }
-    (void)buf_append_str(out, "\nstore: ");
+    (void)buf_append_str(out, "\n");
+    add_degraded(state, view, out);
+    (void)buf_append_str(out, "store: ");
     (void)buf_append_str(out, json_is_true(json_object_get(state, "store")) ? "reachable" : "away");
     (void)buf_append_str(out, "; a 202 is worth: ");
     print_safe(out, span_of(answer_text(state, "durability")));
@@ -127,9 +148,32 @@ static void add_entries(const json_t *state, const struct answer_view *view, str
 
 static enum style style_of_state(const char *state)
 {
-    return strcmp(state, "ready") == 0  ? STYLE_PLAIN
-           : strcmp(state, "down") == 0 ? STYLE_BAD
-                                        : STYLE_CAREFUL;
+    return strcmp(state, "ready") == 0                                        ? STYLE_PLAIN
+           : strcmp(state, "starting") == 0 || strcmp(state, "draining") == 0 ? STYLE_CAREFUL
+                                                                              : STYLE_BAD;
+}
+
+/* "waiting, died 3x (signal), next start in 2.0s" */
+static void add_state(struct table *table, const json_t *process)
+{
+    const json_t *deaths = json_object_get(process, "deathsInARow");
+    const json_t *next = json_object_get(process, "nextStartIn");
+    const char *state = answer_text(process, "state");
+    char age[PRINT_MAX];
+    struct buf text;
+
+    buf_init(&text, 1024);
+    (void)buf_append_str(&text, state);
+    if (json_number_value(deaths) > 0) {
+        (void)buf_appendf(&text, ", died %.0fx (%s)", json_number_value(deaths),
+                          answer_text(process, "lastDeath"));
+    }
+    if (json_is_number(next)) {
+        print_age((int64_t)(json_number_value(next) * 1000), age);
+        (void)buf_appendf(&text, ", next start in %s", age);
+    }
+    table_add_styled(table, style_of_state(state), (struct span){text.bytes, text.len});
+    buf_done(&text);
 }
 
 static void add_processes(const json_t *state, const struct answer_view *view, struct buf *out)
@@ -144,13 +188,12 @@ static void add_processes(const json_t *state, const struct answer_view *view, s
     }
     json_array_foreach(json_object_get(state, "processes"), i, process)
     {
-        const char *name = answer_text(process, "state");
         char slot[PRINT_MAX];
 
         snprintf(slot, sizeof(slot), "%.0f", json_number_value(json_object_get(process, "slot")));
         table_add_str(table, answer_text(process, "role"));
         table_add_str(table, slot);
-        table_add_styled(table, style_of_state(name), span_of(name));
+        add_state(table, process);
     }
     (void)buf_append_str(out, "\n");
     (void)table_print(table, &(struct table_view){.is_coloured = view->is_coloured}, out);

@@ -115,6 +115,18 @@ static void a_state_is_one_screen(void **state)
         "\n"
         "Failed entries wait for you: `outboxctl workspaces` tells where, `outboxctl list "
         "WORKSPACE --status error` which.\n");
+    assert_screen(make("{\"status\":\"degraded\",\"degraded\":[\"no worker serves\"],"
+                       "\"durability\":\"fsync\",\"store\":true,"
+                       "\"processes\":[{\"role\":\"worker\",\"slot\":4,\"state\":\"waiting\","
+                       "\"deathsInARow\":3,\"lastDeath\":\"signal\",\"nextStartIn\":2.5}]}",
+                       ""),
+                  "outboxd at http://h: ready\n"
+                  "degraded: no worker serves\n"
+                  "store: reachable; a 202 is worth: fsync\n"
+                  "entries: not known yet\n"
+                  "\n"
+                  "ROLE    SLOT  STATE\n"
+                  "worker     4  waiting, died 3x (signal), next start in 2.5s\n");
     assert_screen(make("{\"status\":503,\"detail\":\"the store is away\",\"durability\":\"fsync\","
                        "\"store\":false,\"processes\":[]}",
                        ""),

@@ -76,6 +76,7 @@ struct facts {
     bool is_server_there; /* it answered */
     bool is_server_ready;
     char why_not_ready[512];
+    char degraded[1024]; /* what it says that does not work, though it accepts; empty: nothing */
     char server_version[64]; /* empty: unknown */
     double restarts;         /* -1: unknown */
     double failed_entries, oldest_open_age_s;

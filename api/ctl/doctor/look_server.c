@@ -80,6 +80,22 @@ void look_at_processes(struct facts *facts)
 
 /* ---- API ---- */
 
+static void take_degraded(const json_t *sentences, struct facts *facts)
+{
+    const json_t *sentence;
+    size_t i, len = 0;
+
+    json_array_foreach(sentences, i, sentence)
+    {
+        const char *text = json_string_value(sentence);
+        const size_t room = sizeof(facts->degraded) - len;
+        const int more =
+            snprintf(facts->degraded + len, room, "%s%s", i > 0 ? "; " : "", text ? text : "?");
+
+        len += more > 0 && (size_t)more < room ? (size_t)more : 0;
+    }
+}
+
 static void take_state(const json_t *state, struct facts *facts)
 {
     const json_t *errors = json_object_get(json_object_get(state, "entries"), "error");
@@ -88,6 +104,7 @@ static void take_state(const json_t *state, struct facts *facts)
     facts->is_server_there = true;
     facts->is_server_ready = json_is_true(json_object_get(state, "ready"));
     snprintf(facts->why_not_ready, sizeof(facts->why_not_ready), "%s", answer_text(state, "why"));
+    take_degraded(json_object_get(state, "degraded"), facts);
     snprintf(facts->server_version, sizeof(facts->server_version), "%s",
              answer_text(state, "version"));
     facts->restarts = restarts ? json_number_value(restarts) : -1;

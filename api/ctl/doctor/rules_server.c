@@ -22,6 +22,10 @@ void rule_server_ready(const struct facts *facts, struct findings *findings)
         findings_add(findings, FINDING_FAILURE,
                      "The reason says what to do; the log of outboxd says more.",
                      "%s is not ready: %s", facts->server, facts->why_not_ready);
+    } else if (facts->degraded[0]) {
+        findings_add(findings, FINDING_FAILURE,
+                     "Messages are accepted and wait; the log of outboxd says why they must.",
+                     "%s is degraded: %s", facts->server, facts->degraded);
     } else {
         findings_add(findings, FINDING_OK, NULL, "%s is ready", facts->server);
     }
