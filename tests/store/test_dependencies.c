@@ -270,12 +270,9 @@ static void tombstones_in_a_circle_and_what_is_no_tombstone_stand_for_nothing(vo
     accept_waiting("a", "e1", "x");
     accept_waiting("b", "e2", "z");
     accept_waiting("c", "e3", "n");
-    for (int i = 1; i <= 3; i++) {
-        char id[8];
-
-        snprintf(id, sizeof(id), "e%d", i);
-        assert_string_equal(sync_state(s, "ws", id), "error");
-    }
+    assert_string_equal(sync_state(s, "ws", "e1"), "error");
+    assert_string_equal(sync_state(s, "ws", "e2"), "error");
+    assert_string_equal(sync_state(s, "ws", "e3"), "error");
     assert_false(echo("z"));
     holds();
 }

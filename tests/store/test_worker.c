@@ -391,7 +391,7 @@ static void test_a_workspace_at_its_share_goes_on_as_soon_as_a_place_is_free(voi
     http_target_set_delay(scene->target, 50);
     http_target_behave(scene->target, TARGET_DELAY);
     for (int i = 0; i < 60; i++) {
-        char ses[8], id[16];
+        char ses[16], id[16];
 
         snprintf(ses, sizeof(ses), "s%d", i);
         snprintf(id, sizeof(id), "ob_%d", i);

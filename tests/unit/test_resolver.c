@@ -119,7 +119,9 @@ static void apply(struct model *model, size_t count, const struct resolver_plan 
 
         if (change->has_deps) {
             assert_true(change->dep_count <= MODEL_MAX);
-            memcpy(entry->deps, change->deps, change->dep_count * sizeof(entry->deps[0]));
+            for (size_t d = 0; d < change->dep_count; d++) {
+                entry->deps[d] = change->deps[d];
+            }
             entry->dep_count = change->dep_count;
         }
         switch (change->fate) {

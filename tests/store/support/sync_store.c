@@ -60,7 +60,9 @@ static void copy_span(struct span from, char *to, size_t cap)
 {
     size_t len = from.len < cap - 1 ? from.len : cap - 1;
 
-    memcpy(to, from.ptr, len);
+    if (len > 0) { /* an empty span may point nowhere */
+        memcpy(to, from.ptr, len);
+    }
     to[len] = '\0';
 }
 
