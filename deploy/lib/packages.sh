@@ -1,21 +1,23 @@
 # shellcheck shell=bash
 # Installs the Debian packages that building, testing and running need: says first what is missing, installs only that,
 # and leaves no service running that was not running before. Sourced by build, test and quickstart.
-#   packages_ensure run|package|test      0: all there, 1: could not be installed (and why)
+#   packages_ensure build|run|package|test      0: all there, 1: could not be installed (and why)
+# `build` is what compiling needs, the others bring a store as well.
 # A second run is one dpkg-query.
 
 PACKAGES_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 APT_ETC=${OUTBOXD_APT_ETC:-/etc/apt}                      # another folder only in tests of this file
 BACKPORTS_FILE=$APT_ETC/sources.list.d/outboxd-backports.sources
 
-# One package a word; a|b means whichever of them this release has, the first that is known wins.
-PACKAGES_RUN=(
+# BUILD is for building and the unit suite. One package a word; a|b means whichever of them this release has, the first
+# that is known wins.
+PACKAGES_BUILD=(
     gcc libc6-dev meson ninja-build 'pkg-config|pkgconf' python3
     libuv1-dev libhiredis-dev libcurl4-openssl-dev 'libmsgpack-c-dev|libmsgpack-dev' libmicrohttpd-dev libjansson-dev
     libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libcmocka-dev
 )
 NODE_RELEASE=18
-PACKAGES_PACKAGE=("${PACKAGES_RUN[@]}" debhelper dpkg-dev)
+PACKAGES_PACKAGE=("${PACKAGES_BUILD[@]}" debhelper dpkg-dev)
 PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy binutils prometheus systemd-container groff-base
     haproxy 'nginx-light|nginx')
 # Those of the packages above, or of the store's, that bring a service of the same name: none of them is to run.
@@ -219,7 +221,7 @@ packages_ensure()
     local -a words=() missing
 
     case $1 in
-    run) words=("${PACKAGES_RUN[@]}") ;;
+    build | run) words=("${PACKAGES_BUILD[@]}") ;;
     package) words=("${PACKAGES_PACKAGE[@]}") ;;
     test) words=("${PACKAGES_TEST[@]}") ;;
     esac
@@ -238,8 +240,6 @@ packages_ensure()
         packages_say "will install: ${missing[*]}"
         packages_install "${missing[@]}" || { packages_say "installing failed: ${missing[*]}" >&2; return 1; }
     fi
-    packages_ensure_store || return 1
-    if [ "$1" = test ]; then
-        packages_ensure_node
-    fi
+    [ "$1" = build ] || packages_ensure_store || return 1
+    [ "$1" != test ] || packages_ensure_node
 }
