@@ -8,6 +8,7 @@
 #include "api/request.h"
 #include "api/server.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/settings.h"
 #include "common/core/payload_value.h"
 #include "common/core/template.h"
@@ -116,6 +117,17 @@ static void add_location(struct request *request, struct span id)
     request_answer_header(request, "Location", location);
 }
 
+static void log_entry(const char *what, const struct request *request, struct span id)
+{
+    char text[3][SESSION_MAX + 1];
+
+    if (log_wants(LOG_LEVEL_DEBUG)) {
+        log_debug(what, "workspace", span_text(request->params.workspace, text[0], sizeof(text[0])),
+                  "session", span_text(request->session, text[1], sizeof(text[1])), "entry",
+                  span_text(id, text[2], sizeof(text[2])));
+    }
+}
+
 static void on_accepted(enum store_result result, const struct accept_answer *answer, void *arg)
 {
     struct request *request = arg;
@@ -130,6 +142,7 @@ static void on_accepted(enum store_result result, const struct accept_answer *an
     switch (answer->result) {
     case ACCEPT_ACCEPTED:
         hints_send(&api->hints, request->params.workspace, request->session);
+        log_entry("entry accepted", request, answer->id);
         write_accepted(request, answer);
         count(request, api, LABEL_ACCEPT_RESULT_ACCEPTED);
         request_answer_out(request, 202, JSON_TYPE);

@@ -39,7 +39,7 @@
 
 struct process {
     struct api api;
-    uv_signal_t on_term, on_retire;
+    uv_signal_t on_term, on_retire, on_reopen;
     uv_poll_t on_lifeline;
     uv_timer_t heartbeat, opening;
     int64_t started_ms;
@@ -126,6 +126,13 @@ static void on_term(uv_signal_t *handle, int number)
     (void)number;
     process->api.has_successor = false;
     drain(process, false, STOP_IDLE_MS, "told to stop");
+}
+
+static void on_reopen(uv_signal_t *handle, int number)
+{
+    (void)handle;
+    (void)number;
+    log_reopen_on_signal();
 }
 
 static void on_retire(uv_signal_t *handle, int number)
@@ -217,6 +224,8 @@ static void start_handles(struct process *process)
     uv_signal_init(loop, &process->on_term);
     process->on_term.data = process;
     uv_signal_start(&process->on_term, on_term, SIGTERM);
+    uv_signal_init(loop, &process->on_reopen);
+    uv_signal_start(&process->on_reopen, on_reopen, SIGUSR1);
     uv_signal_init(loop, &process->on_retire);
     process->on_retire.data = process;
     uv_signal_start(&process->on_retire, on_retire, INHERIT_RETIRE_SIGNAL);
@@ -257,6 +266,7 @@ static void stop(struct process *process)
     event_hub_close(api->events);
     uv_close((uv_handle_t *)&process->on_term, NULL);
     uv_close((uv_handle_t *)&process->on_retire, NULL);
+    uv_close((uv_handle_t *)&process->on_reopen, NULL);
     uv_close((uv_handle_t *)&process->on_lifeline, NULL);
     uv_close((uv_handle_t *)&process->heartbeat, NULL);
     uv_close((uv_handle_t *)&process->opening, NULL);

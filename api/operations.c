@@ -5,6 +5,7 @@
 #include "api/json_out.h"
 #include "api/request.h"
 #include "api/server.h"
+#include "common/base/log.h"
 #include "common/base/settings.h"
 #include "common/store/store_operate.h"
 
@@ -40,6 +41,18 @@ static enum problem_id problem_of(const struct operate_answer *answer,
     return PROBLEM_INTERNAL;
 }
 
+static void log_operated(const struct request *request, const struct operate_answer *answer)
+{
+    char text[2][SESSION_MAX + 1];
+
+    if (log_wants(LOG_LEVEL_DEBUG)) {
+        log_debug("entry changed by a person", "workspace",
+                  span_text(request->params.workspace, text[0], sizeof(text[0])), "entry",
+                  span_text(answer->subject, text[1], sizeof(text[1])), "what",
+                  resolver_what_name(answer->what));
+    }
+}
+
 /* True: the answer was not "done", and has been given. */
 static bool refused(struct request *request, enum store_result result,
                     const struct operate_answer *answer, enum resolver_operation operation)
@@ -52,6 +65,7 @@ static bool refused(struct request *request, enum store_result result,
         request_problem(request, problem_of(answer, operation), (struct span){0});
         return true;
     }
+    log_operated(request, answer);
     return false;
 }
 
@@ -200,6 +214,7 @@ void handle_remove(struct api *api, struct request *request)
 
 static void on_confirmed(enum store_result result, const struct confirm_answer *answer, void *arg)
 {
+    char workspace[WORKSPACE_MAX + 1], session[SESSION_MAX + 1];
     struct request *request = arg;
 
     if (result != STORE_OK) {
@@ -207,6 +222,9 @@ static void on_confirmed(enum store_result result, const struct confirm_answer *
         return;
     }
     if (answer->is_new) {
+        log_debug("entry confirmed by an echo", "workspace",
+                  span_text(request->params.workspace, workspace, sizeof(workspace)), "session",
+                  span_text(answer->session, session, sizeof(session)));
         hints_send(&api_of(request)->hints, request->params.workspace, answer->session);
     }
     json_open(&request->out, '{');

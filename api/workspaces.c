@@ -6,6 +6,7 @@
 #include "api/json_body.h"
 #include "api/json_out.h"
 #include "api/request.h"
+#include "common/base/log.h"
 #include "common/store/store_workspace.h"
 
 #define JSON_TYPE     "application/json"
@@ -13,8 +14,19 @@
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX     500
 
+/* What a person did to a whole workspace. */
+static void log_workspace(const struct request *request, const char *what, uint64_t number)
+{
+    char workspace[WORKSPACE_MAX + 1];
+
+    log_info("workspace changed by a person", "workspace",
+             span_text(request->params.workspace, workspace, sizeof(workspace)), "what", what,
+             "number", LOG_I64(number));
+}
+
 static void answer_number(struct request *request, const char *name, uint64_t number)
 {
+    log_workspace(request, name, number);
     json_open(&request->out, '{');
     json_member_i64(&request->out, name, (int64_t)number);
     json_close(&request->out, '}');
@@ -102,6 +114,7 @@ static void on_pause(enum store_result result, bool yes, void *arg)
     if (!is_paused) {
         hints_send(&api_of(request)->hints, request->params.workspace, (struct span){0});
     }
+    log_workspace(request, is_paused ? "paused" : "resumed", 1);
     json_open(&request->out, '{');
     json_member_bool(&request->out, "paused", is_paused);
     json_close(&request->out, '}');

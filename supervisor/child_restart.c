@@ -45,7 +45,7 @@ void child_restart_note_death(struct child *child, enum label_death_reason reaso
     child->ready_ms = 0;
     show(child);
     if (reason == LABEL_DEATH_REASON_BAD_CONFIG && child->is_wanted) {
-        log_error("a child refuses its configuration: it is not started again", "role",
+        log_error("a child refuses its configuration: it is not started again", "child",
                   shm_role_name(child->role), "slot", LOG_I64(child->slot), "mend",
                   "look at what it said, correct that, and reload (SIGHUP)");
     }
@@ -60,7 +60,7 @@ int64_t child_restart_delay_ms(struct child *child)
     show(child);
     if (child->is_wanted) {
         log_write(is_looping ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO,
-                  is_looping ? "a child dies again and again" : "a child is started again", "role",
+                  is_looping ? "a child dies again and again" : "a child is started again", "child",
                   shm_role_name(child->role), "slot", LOG_I64(child->slot), "deaths_in_a_row",
                   LOG_I64(child->history.deaths), "last", shm_death_name(child->last_death),
                   "next_start_after_ms", LOG_I64(delay_ms), (const char *)NULL);
@@ -74,7 +74,7 @@ void child_restart_look(struct child *child, int64_t now_ms)
         const uint32_t forgotten = restart_note_serving(&child->history, served_ms(child, now_ms));
 
         if (forgotten >= SHM_LOOP_DEATHS) {
-            log_info("a child serves again", "role", shm_role_name(child->role), "slot",
+            log_info("a child serves again", "child", shm_role_name(child->role), "slot",
                      LOG_I64(child->slot), "after_deaths", LOG_I64(forgotten));
         }
     }

@@ -26,10 +26,10 @@ static void on_timer(uv_timer_t *timer)
     struct child *child = timer->data;
 
     if (child->state == CHILD_STARTING) {
-        log_warn("a child is not ready in time", "role", shm_role_name(child->role), "slot",
+        log_warn("a child is not ready in time", "child", shm_role_name(child->role), "slot",
                  LOG_I64(child->slot));
     } else if (child->state == CHILD_DRAINING) {
-        log_warn("a child did not drain in time", "role", shm_role_name(child->role), "slot",
+        log_warn("a child did not drain in time", "child", shm_role_name(child->role), "slot",
                  LOG_I64(child->slot));
     }
     child_event(child, CHILD_EVENT_TIMEOUT);
@@ -99,6 +99,7 @@ static void enter(struct child *child)
         break;
     case CHILD_READY:
         child->ready_ms = clock_mono_ms();
+        child->has_served = true;
         watchdog_reset(&child->watchdog, clock_mono_ms());
         uv_timer_stop(&child->timer);
         break;
@@ -117,7 +118,7 @@ void child_spawn(struct child *child)
     const int err = child_process_spawn(child, on_ready_line);
 
     if (err < 0) {
-        log_error("cannot start a child", "role", shm_role_name(child->role), "program",
+        log_error("cannot start a child", "child", shm_role_name(child->role), "program",
                   child_process_program(child), "error", strerror(-err));
         child_restart_note_death(child, LABEL_DEATH_REASON_SPAWN);
         child_event(child, CHILD_EVENT_EXITED);
@@ -162,15 +163,17 @@ void child_event(struct child *child, enum child_event event)
     const enum child_state from = child->state;
 
     if (step.action == CHILD_ACTION_IGNORE) {
-        log_debug("event ignored", "role", shm_role_name(child->role), "slot", LOG_I64(child->slot),
-                  "state", child_state_name(from), "event", child_event_name(event));
+        log_debug("event ignored", "child", shm_role_name(child->role), "slot",
+                  LOG_I64(child->slot), "state", child_state_name(from), "event",
+                  child_event_name(event));
         return;
     }
     child->state = step.next;
     if (from != step.next) {
-        log_info("child changes state", "role", shm_role_name(child->role), "slot",
-                 LOG_I64(child->slot), "pid", LOG_I64(child->pid), "from", child_state_name(from),
-                 "to", child_state_name(step.next), "event", child_event_name(event));
+        log_info("child changes state", "child", shm_role_name(child->role), "slot",
+                 LOG_I64(child->slot), "child_pid", LOG_I64(child->pid), "from",
+                 child_state_name(from), "to", child_state_name(step.next), "event",
+                 child_event_name(event));
         enter(child);
     }
     act(child, step.action);
@@ -204,8 +207,8 @@ static void log_death(const struct child *child, int wait_status, enum death dea
         death == DEATH_CLEAN || !child->is_wanted ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR;
     const int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 
-    log_write(level, "a child ended", "role", shm_role_name(child->role), "slot",
-              LOG_I64(child->slot), "pid", LOG_I64(child->pid), "by",
+    log_write(level, "a child ended", "child", shm_role_name(child->role), "slot",
+              LOG_I64(child->slot), "child_pid", LOG_I64(child->pid), "by",
               child->is_hanging ? "watchdog" : death_name(death), "number", LOG_I64(number),
               (const char *)NULL);
 }
@@ -256,6 +259,7 @@ bool children_reaped(struct children *children, pid_t pid, int wait_status)
     }
     child_restart_note_death(child, label_of(child, death));
     child->is_hanging = false;
+    child->has_served = false;
     child->pid = 0;
     child->is_wanted = child->is_wanted && !child->is_foreign;
     options->died(&(struct child_record){.slot = child->slot,
@@ -345,8 +349,8 @@ static void look_at(struct child *child, int64_t now_ms)
     if (watchdog_has_expired(&child->watchdog, process.heartbeat_mono_ms, now_ms,
                              child->owner->options.watchdog_ms)) {
         child->is_hanging = true;
-        log_error("a child makes no progress: killed", "role", shm_role_name(child->role), "slot",
-                  LOG_I64(child->slot), "pid", LOG_I64(child->pid));
+        log_error("a child makes no progress: killed", "child", shm_role_name(child->role), "slot",
+                  LOG_I64(child->slot), "child_pid", LOG_I64(child->pid));
         child_event(child, CHILD_EVENT_TIMEOUT);
     }
 }
@@ -368,6 +372,17 @@ void children_watch(struct children *children)
         child_restart_look(&children->items[i], now_ms);
         /* Whoever scribbled over the table: who looks there for workers finds them again. */
         show_state(&children->items[i]);
+    }
+}
+
+void children_reopen_logs(const struct children *children)
+{
+    for (uint32_t i = 0; i < children->count; i++) {
+        const struct child *child = &children->items[i];
+
+        if (child->pid > 0 && child->has_served) {
+            (void)kill(child->pid, SIGUSR1); /* not reaped yet, so the number is its own */
+        }
     }
 }
 

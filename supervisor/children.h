@@ -82,6 +82,8 @@ void children_kill(struct children *children);
 bool children_reaped(struct children *children, pid_t pid, int wait_status);
 /* Every CHILDREN_WATCH_MS: the watchdog. */
 void children_watch(struct children *children);
+/* SIGUSR1 to all that have said READY once: they open their log files anew. */
+void children_reopen_logs(const struct children *children);
 /* A hint to every worker that serves. */
 void children_hint_workers(struct children *children, uint64_t hint);
 /* All that have a process, or shall have one again. */

@@ -31,6 +31,7 @@ struct child {
     struct ready_pipe *ready; /* until it said READY or ended */
     struct restart_history history;
     struct watchdog watchdog;
+    bool has_served; /* said READY: its handlers of signals are there */
     bool is_hanging; /* being killed by the watchdog */
     bool has_died;
     enum label_death_reason last_death;

@@ -74,6 +74,7 @@ int children_restore(struct children *children, const struct child_record *recor
     child->slot = record->slot;
     child->role = record->role;
     child->state = resumed_state(record);
+    child->has_served = record->state != CHILD_STARTING;
     child->is_wanted = record->is_wanted;
     child->pid = record->pid > 0 ? record->pid : 0;
     child->generation = record->generation;

@@ -147,8 +147,8 @@ static void begin(struct embedded_store *store)
     }
     store->state = STATE_RUNNING;
     uv_timer_stop(&store->timer);
-    log_info("store started", "program", store->program.text, "pid", LOG_I64(store->pid), "socket",
-             store->paths.socket);
+    log_info("store started", "program", store->program.text, "store_pid", LOG_I64(store->pid),
+             "socket", store->paths.socket);
 }
 
 void embedded_store_start(struct embedded_store *store)
@@ -272,7 +272,7 @@ void embedded_store_adopt(struct embedded_store *store, pid_t pid)
     store->pid = pid;
     store->state = STATE_ADOPTED;
     store->started_ms = clock_mono_ms();
-    log_info("store adopted", "pid", LOG_I64(pid));
+    log_info("store adopted", "store_pid", LOG_I64(pid));
 }
 
 /* ---- stopping ---- */
@@ -291,8 +291,8 @@ static void on_kill_timer(uv_timer_t *timer)
 {
     struct embedded_store *store = timer->data;
 
-    log_warn("the store did not stop in time: killed (what it acknowledged is in its file)", "pid",
-             LOG_I64(store->pid));
+    log_warn("the store did not stop in time: killed (what it acknowledged is in its file)",
+             "store_pid", LOG_I64(store->pid));
     send_signal(store, SIGKILL);
 }
 
@@ -302,7 +302,7 @@ void embedded_store_restart(struct embedded_store *store)
         return; /* under way */
     }
     store->is_restarting = true;
-    log_warn("the adopted store has other settings than ours: it is started anew", "pid",
+    log_warn("the adopted store has other settings than ours: it is started anew", "store_pid",
              LOG_I64(store->pid));
     send_signal(store, SIGTERM);
 }

@@ -145,8 +145,8 @@ static int run(struct settings *settings, enum mode mode, const struct superviso
         status = supervisor_check(settings, taken ? state : NULL) < 0 ? EXIT_FAILED : EXIT_OK;
         settings_destroy(&settings);
     } else {
-        log_info(taken ? "outboxd goes on" : "outboxd starts", "version", OUTBOXD_VERSION, "pid",
-                 LOG_I64(getpid()), "state_dir", settings->state_dir);
+        log_info(taken ? "outboxd goes on" : "outboxd starts", "version", OUTBOXD_VERSION,
+                 "state_dir", settings->state_dir);
         status = supervisor_run(settings, how, taken ? state : NULL);
     }
     if (taken > 0) {

@@ -39,19 +39,8 @@ static void reap(struct supervisor *supervisor)
         if (!embedded_store_reaped(supervisor->embedded, pid, status) &&
             !upgrade_reaped(&supervisor->upgrade, pid, status) &&
             !children_reaped(supervisor->children, pid, status)) {
-            log_debug("reaped a process that is not ours", "pid", LOG_I64(pid));
+            log_debug("reaped a process that is not ours", "other_pid", LOG_I64(pid));
         }
-    }
-}
-
-static void reopen_log(void)
-{
-    const int err = log_reopen();
-
-    if (err < 0) {
-        log_error("cannot open the log file anew", "error", strerror(-err));
-    } else {
-        log_info("log file opened anew");
     }
 }
 
@@ -72,7 +61,10 @@ static void on_signal(enum signal_action action, const char *name, void *arg)
         supervisor_stop(supervisor, true);
         return;
     case SIGNAL_REOPEN_LOG:
-        reopen_log();
+        log_reopen_on_signal();
+        if (supervisor->children) {
+            children_reopen_logs(supervisor->children);
+        }
         return;
     case SIGNAL_RELOAD:
         log_info("signal: reload", "signal", name);
@@ -169,8 +161,7 @@ static void on_children_changed(void *arg)
     if (supervisor->phase == PHASE_RUNNING && !supervisor->is_ready &&
         children_are_ready(supervisor->children)) {
         supervisor->is_ready = true;
-        log_info("ready", "pid", LOG_I64(getpid()), "workers",
-                 LOG_I64(settings_worker_count(supervisor->settings)));
+        log_info("ready", "workers", LOG_I64(settings_worker_count(supervisor->settings)));
         supervisor_tell_start(supervisor);
     }
 }

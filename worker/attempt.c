@@ -79,8 +79,7 @@ void attempt_answered(struct delivery *delivery)
 {
     if (delivery->request_mono_ns > 0) {
         metrics_observe_ns(delivery->worker->metrics, METRIC_delivery_duration_seconds,
-                           delivery->kind->place,
-                           clock_mono_ns() - delivery->request_mono_ns);
+                           delivery->kind->place, clock_mono_ns() - delivery->request_mono_ns);
     }
 }
 

@@ -255,6 +255,9 @@ void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t
         delivery_end(delivery);
         return;
     }
+    log_debug("entry claimed", "workspace", delivery->workspace, "session", delivery->session,
+              "entry", delivery->id, "status", entry_status_name(delivery->status), "sends",
+              LOG_I64(delivery->sends));
     delivery_begin(delivery);
 }
 

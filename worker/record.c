@@ -209,6 +209,8 @@ static void send_outcome(uv_timer_t *timer)
 
     delivery->asked_boot_ms = clock_boot_ms();
     if (delivery->verdict.outcome == OUTCOME_CONFIRMED) {
+        log_debug("entry settled", "workspace", delivery->workspace, "session", delivery->session,
+                  "entry", delivery->id, "status", "sent");
         store_finish(worker->store, &ref, delivery->verdict.via, span_of(delivery->verdict.result),
                      want_next, on_recorded, delivery);
         return;
@@ -224,6 +226,8 @@ static void send_outcome(uv_timer_t *timer)
         ask_guard(delivery, request.step.state.attempts);
         return;
     }
+    log_debug("entry settled", "workspace", delivery->workspace, "session", delivery->session,
+              "entry", delivery->id, "status", entry_status_name(request.step.state.status));
     request.want_next = want_next;
     store_settle(worker->store, &request, on_recorded, delivery);
 }
@@ -242,9 +246,10 @@ void record_outcome(struct delivery *delivery)
 
         metrics_add_delivery(worker->metrics, kind, delivery->verdict.outcome, 1);
     }
-    log_debug("entry", "workspace", delivery->workspace, "session", delivery->session, "entry",
-              delivery->id, "outcome", outcome_name(delivery->verdict.outcome), "code",
-              delivery->verdict.code, "attempt", LOG_I64(delivery->sends));
+    log_debug("entry outcome", "workspace", delivery->workspace, "session", delivery->session,
+              "entry", delivery->id, "was", entry_status_name(delivery->status), "outcome",
+              outcome_name(delivery->verdict.outcome), "code", delivery->verdict.code, "attempt",
+              LOG_I64(delivery->sends));
     delivery->step = STEP_RECORDING;
     delivery->repeat_ms = 0;
     send_outcome(&delivery->repeat);

@@ -165,6 +165,13 @@ static void on_term(uv_signal_t *signal, int number)
     drain(signal->data, "told to stop");
 }
 
+static void on_reopen(uv_signal_t *signal, int number)
+{
+    (void)signal;
+    (void)number;
+    log_reopen_on_signal();
+}
+
 static void on_lifeline(uv_poll_t *poll, int status, int events)
 {
     struct worker *worker = poll->data;
@@ -260,6 +267,8 @@ static void start_handles(struct worker *worker)
     uv_signal_init(worker->loop, &worker->on_term);
     worker->on_term.data = worker;
     uv_signal_start(&worker->on_term, on_term, SIGTERM);
+    uv_signal_init(worker->loop, &worker->on_reopen);
+    uv_signal_start(&worker->on_reopen, on_reopen, SIGUSR1);
     uv_poll_init(worker->loop, &worker->on_lifeline, INHERIT_LIFELINE);
     worker->on_lifeline.data = worker;
     uv_poll_start(&worker->on_lifeline, UV_READABLE | UV_DISCONNECT, on_lifeline);
@@ -288,9 +297,10 @@ static void on_store_closed(void *arg)
 static void stop(struct worker *worker)
 {
     uv_handle_t *const handles[] = {
-        (uv_handle_t *)&worker->on_term, (uv_handle_t *)&worker->on_lifeline,
-        (uv_handle_t *)&worker->on_wake, (uv_handle_t *)&worker->heartbeat,
-        (uv_handle_t *)&worker->beat,    (uv_handle_t *)&worker->deadline,
+        (uv_handle_t *)&worker->on_term,   (uv_handle_t *)&worker->on_lifeline,
+        (uv_handle_t *)&worker->on_reopen, (uv_handle_t *)&worker->on_wake,
+        (uv_handle_t *)&worker->heartbeat, (uv_handle_t *)&worker->beat,
+        (uv_handle_t *)&worker->deadline,
     };
 
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {

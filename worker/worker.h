@@ -49,7 +49,7 @@ struct worker {
     uint32_t giving_back;   /* claims on their way back to the store, held by no delivery */
     bool is_draining;
 
-    uv_signal_t on_term;
+    uv_signal_t on_term, on_reopen;
     uv_poll_t on_lifeline, on_wake;
     uv_timer_t heartbeat, beat, deadline;
     bool has_said_ready;

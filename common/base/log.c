@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log_repeats.h"
+#include "common/core/keys.h"
 #include "common/core/utf8.h"
 
 /* Longest line, its newline included: a pipe takes so many bytes at once or not at all (PIPE_BUF).
@@ -30,6 +32,7 @@ static struct {
     int fd;
     bool has_priorities; /* journald reads our stderr */
     char *file;          /* owned; NULL: stderr */
+    struct log_repeats repeats;
 } logger = {.role = "outboxd", .level = LOG_LEVEL_INFO, .fd = STDERR_FILENO};
 
 static const struct {
@@ -45,6 +48,7 @@ static const struct {
 struct line {
     char bytes[LINE_MAX_BYTES];
     size_t len;
+    size_t head; /* what stands before the message: the time and who we are */
     bool is_cut;
 };
 
@@ -228,6 +232,29 @@ static void write_line(const struct line *line)
     }
 }
 
+static void end_line(struct line *line)
+{
+    add_tail(line, logger.format == LOG_FORMAT_JSON ? "}\n" : "\n");
+    write_line(line);
+}
+
+/* What was held back, told once its time is over. */
+static void tell_repeats(int64_t now_ms, bool all)
+{
+    struct log_repeat repeat;
+
+    while (log_repeats_take(&logger.repeats, now_ms, all, &repeat)) {
+        struct line line = {.len = 0};
+        const struct log_i64 times = log_format_i64(repeat.seen - LOG_REPEATS_WRITTEN);
+
+        add_head(&line, (enum log_level)repeat.level);
+        add_pair(&line, "msg", "repeats of a line were left out");
+        add_pair(&line, "line", repeat.text);
+        add_pair(&line, "times", times.text);
+        end_line(&line);
+    }
+}
+
 int log_wants(enum log_level level)
 {
     return level <= logger.level;
@@ -243,15 +270,23 @@ void log_write(enum log_level level, const char *message, ...)
     if (!log_wants(level)) {
         return;
     }
+    const int64_t now_ms = clock_mono_ms();
+
+    tell_repeats(now_ms, false);
     add_head(&line, level);
+    line.head = line.len;
     add_pair(&line, "msg", message);
     va_start(args, message);
     while ((key = va_arg(args, const char *)) != NULL) {
         add_pair(&line, key, va_arg(args, const char *));
     }
     va_end(args);
-    add_tail(&line, logger.format == LOG_FORMAT_JSON ? "}\n" : "\n");
-    write_line(&line);
+    /* At debug everything stands: there every step is to be seen. */
+    if (log_wants(LOG_LEVEL_DEBUG) ||
+        log_repeats_see(&logger.repeats, fnv1a64(line.bytes + line.head, line.len - line.head),
+                        (int)level, message, now_ms)) {
+        end_line(&line);
+    }
     errno = saved_errno;
 }
 
@@ -332,8 +367,20 @@ int log_reopen(void)
     return 0;
 }
 
+void log_reopen_on_signal(void)
+{
+    const int err = log_reopen();
+
+    if (err < 0) {
+        log_error("cannot open the log file anew: the old one stays", "error", strerror(-err));
+    } else {
+        log_info("log file opened anew");
+    }
+}
+
 void log_done(void)
 {
+    tell_repeats(clock_mono_ms(), true);
     if (logger.file) {
         close(logger.fd);
         free(logger.file);

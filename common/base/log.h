@@ -1,6 +1,7 @@
 /* Structured log lines on stderr: logfmt or JSON, `<n>` priorities when journald listens. One line
- * per call. Only programs log; libraries return errors. No secrets; no message text at INFO and
- * above (contract §10). */
+ * per call; equal lines beyond the first few within 10 s are summed up (log_repeats.h). Only
+ * programs log; libraries return errors. No secrets; no message text at INFO and above (contract
+ * §10). */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
 
@@ -25,6 +26,8 @@ int log_init(const char *role, enum log_level level, enum log_format format, con
 void log_configure(enum log_level level, enum log_format format);
 /* Opens the file anew (SIGUSR1); 0 or -errno, then the old one stays. */
 int log_reopen(void);
+/* The same, and the log tells what came of it: what every program does on SIGUSR1. */
+void log_reopen_on_signal(void);
 void log_done(void);
 
 /* A message and pairs of (key, value), ended by NULL; values are strings, escaped here.
