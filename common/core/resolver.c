@@ -218,6 +218,9 @@ static void replace(struct work *work)
     create(work, RESOLVER_CREATES_REPLACEMENT, work->target, deps);
     work->plan->created_root = entry->part != RESOLVER_PART_NONE ? entry->root : RESOLVER_NONE;
     work->plan->created_rank = lowest_rank(work, work->target, work->now_ms);
+    for (uint32_t i = 0; i < work->count; i++) {
+        work->plan->is_created_awaited |= waits_for(&work->entries[i], work->target);
+    }
     clear_seen(work);
     work->plan->changes[work->target].fate = RESOLVER_ENDS_REPLACED;
     work->plan->what = RESOLVER_REPLACED;

@@ -89,6 +89,7 @@ struct resolver_plan {
     uint32_t created_from; /* whose payload the created entry takes, where no patch is applied */
     uint32_t created_root; /* the entry that it follows */
     int64_t created_rank;
+    bool is_created_awaited; /* something waits for it: it stands before that, by its rank */
     uint32_t *created_deps;
     size_t created_dep_count;
 };

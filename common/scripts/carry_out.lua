@@ -79,9 +79,11 @@ local function create()
       fields[#fields + 1] = made[name]
     end
   end
-  local is_ranked = made.rank > 0 and made.rank < now
+  -- Also where it was accepted in this very millisecond: behind what waits for it, neither would ever go.
+  local is_ranked = made.rank > 0
+  local rank = math.min(made.rank, now)
   if is_ranked then
-    fields[#fields + 1], fields[#fields + 2] = 'rank', string.format('%.0f', made.rank)
+    fields[#fields + 1], fields[#fields + 2] = 'rank', string.format('%.0f', rank)
   end
   call(unpack(fields))
   -- A root knows that it is followed: related.lua then looks for all that does, also where a follow-up between was echoed.
@@ -92,7 +94,7 @@ local function create()
     call('HSET', key('outboxe', ws, made.root), 'followed', 1)
   end
   if is_ranked then
-    enter_queue(ses, made.id, made.rank, made.deps)
+    enter_queue(ses, made.id, rank, made.deps)
   else
     call('RPUSH', key('outboxq', ws, ses), made.id)
   end

@@ -422,8 +422,7 @@ static void put_created(msgpack_packer *packer, const struct planning *planning,
     put(packer, span_of("rank"));
     /* 0: nothing waits for it, and it goes to the end. Its time would put it before what was
      * accepted in the same millisecond. */
-    (void)msgpack_pack_int64(packer,
-                             plan->created_rank < planning->now_ms ? plan->created_rank : 0);
+    (void)msgpack_pack_int64(packer, plan->is_created_awaited ? plan->created_rank : 0);
     put_deps(packer, planning, plan->created_deps, plan->created_dep_count);
     put_if_match(packer, is_replacement ? from->conflict_current : none);
 }

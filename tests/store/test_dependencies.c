@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -291,6 +292,32 @@ static void bars_in_what_an_entry_holds_do_not_make_it_busy(void **state)
 
 /* ---- many ---- */
 
+/* Its acceptance is set as late as that of the replacement is at most, and as early: the clock
+ * ticks when it likes between an acceptance, the plan of a retry, and its being carried out. */
+static void a_replacement_goes_before_what_waits_for_it_whenever_that_was_accepted(void **state)
+{
+    static const int offsets_ms[] = {-3600000, 0, 3600000};
+    char what[32];
+
+    (void)state;
+    flags = "si";
+    for (size_t i = 0; i < sizeof(offsets_ms) / sizeof(offsets_ms[0]); i++) {
+        sync_raw(s, "FLUSHALL");
+        accept_waiting("a", "e1", NULL);
+        const struct taken taken = claim_one(TOKEN_A, "e1");
+
+        sync_settle(s, &taken, OUTCOME_FAILED, false);
+        accept_waiting("a", "e2", "e1");
+        const long long at = strtoll(field("e2", "acceptedAt"), NULL, 10);
+
+        sync_raw(s, "HSET outboxe:{%u}:ws:e2 acceptedAt %lld", part, at + offsets_ms[i]);
+        assert_int_equal(sync_retry(s, "ws", "e1", "e3", what), PERSON_DONE);
+        assert_string_equal(what, "replaced");
+        assert_string_equal(sync_raw(s, "LINDEX outboxq:{%u}:ws:a 0", part), "e3");
+        (void)claim_one(TOKEN_B, "e3");
+    }
+}
+
 static void a_thousand_that_wait_are_released_and_discarded_at_once(void **state)
 {
     char what[32];
@@ -465,6 +492,8 @@ int main(void)
         cmocka_unit_test_setup(tombstones_in_a_circle_and_what_is_no_tombstone_stand_for_nothing,
                                begin),
         cmocka_unit_test_setup(bars_in_what_an_entry_holds_do_not_make_it_busy, begin),
+        cmocka_unit_test_setup(
+            a_replacement_goes_before_what_waits_for_it_whenever_that_was_accepted, begin),
         cmocka_unit_test_setup(a_thousand_that_wait_are_released_and_discarded_at_once, begin),
         cmocka_unit_test_setup(a_cleanup_leaves_nothing_of_those_that_wait, begin),
         cmocka_unit_test_setup(what_stands_in_staging_only_is_cleaned_up_too, begin),

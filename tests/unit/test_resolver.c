@@ -150,8 +150,9 @@ static void apply(struct model *model, size_t count, const struct resolver_plan 
                                         .lane = lane_of_created,
                                         .rank = plan->created_rank,
                                         .dep_count = plan->created_dep_count};
-        memcpy(created->deps, plan->created_deps,
-               plan->created_dep_count * sizeof(created->deps[0]));
+        for (size_t d = 0; d < plan->created_dep_count; d++) {
+            created->deps[d] = plan->created_deps[d];
+        }
         enter_queue(model, (uint32_t)count);
     }
 }
