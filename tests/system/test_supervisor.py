@@ -36,6 +36,40 @@ class Start(SystemTest):
             for needle in (':1:', 'workers', ':2:', 'colour', 'lock_ttl', 'executor'):
                 self.assertIn(needle, ran.stderr + ran.stdout)
 
+    def test_a_mistake_of_each_kind_is_one_line_with_its_place(self):
+        """Each line of the file has one mistake; a file that is no YAML, no file, or empty of sense has its own."""
+        mistakes = [
+            ('colour: red', 'colour: unknown key'), ('wokers: 2', 'wokers: unknown key; did you mean workers?'),
+            ('watchdog: 10', "watchdog: '10' is not a duration"), ('watchdog: 5s', 'watchdog: stands here again'),
+            ('session_cap: 0', "session_cap: '0' is not between"), ('max_text_bytes: 1 MB', "max_text_bytes: '1 MB' is not a size"),
+            ('jitter: ful', "jitter: 'ful' is none of"), ('max_attempts: [1]', 'max_attempts: must be a single value'),
+            ('node: a.b', "node: 'a.b' is not 1 to 64"), ('durability: disk', "durability: 'disk' is none of"),
+            ('listen: localhost:80', 'listen: '), ('target: {url: "ftp://x"}', 'target.url: '),
+            ('targets: {deny: [x]}', "targets.deny: 'x' is no address range"), ('tls: {key: /a}', 'tls.key: is given without'),
+            ('lock_ttl: 1m', 'lock_ttl: 1m is not greater than'), ('max_backoff: 1s', 'max_backoff: 1s is less than'),
+            ('pid_file:', 'pid_file: has no value'), ('kinds:', None), ('- {url: /}', 'kinds[0].name: is missing'),
+            ('- {name: a, url: b}', "kinds[1].url: 'b' does not begin with /"), ('- {name: b, url: "/{x}"}', 'kinds[2].url: '),
+            ('- {name: b, url: /}', 'kinds[3].name: b is declared twice'),
+            ('- {name: c, url: /, follow_up_edit: zzz}', "kinds[4].follow_up_edit: 'zzz' is no kind"),
+        ]
+        daemon = self.daemon(None, start=False)
+        daemon.config.write_text('\n'.join(line for line, _ in mistakes) + '\n')
+        ran = self.run_outboxd('--config', str(daemon.config), '--check-config')
+        told = [line for line in ran.stderr.splitlines() if line]
+        expected = [f'{daemon.config}:{n}: {says}' for n, (_, says) in enumerate(mistakes, 1) if says]
+        self.assertEqual(ran.returncode, 2)
+        self.assertEqual([says for says in expected if len([line for line in told if line.startswith(says)]) != 1], [], ran.stderr)
+        self.assertEqual(len(told), len(expected), ran.stderr)
+        for content, says in ((b'node: [a\n', 'not valid YAML'), (b'node: \xff\n', 'not valid UTF-8'), (b'- a\n', 'must be a mapping'),
+                              (b'a: &x b\n', 'anchors'), (b'target: {password_file: /nowhere/password, username: u}\n', 'target.password_file')):
+            daemon.config.write_bytes(content)
+            ran = self.run_outboxd('--config', str(daemon.config))
+            self.assertEqual(ran.returncode, 2, content)
+            self.assertRegex(ran.stderr, rf'^{daemon.config}:[12]: [^\n]*{says}')
+        ran = self.run_outboxd('--config', str(daemon.folder))
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn(str(daemon.folder), ran.stderr)
+
     def test_settings_that_this_version_does_not_carry_out_are_refused(self):
         """A token file that nobody reads would open the API to everybody."""
         for name, value in (('token_file', '/tmp/tokens'), ('targets', {'rate': 5}), ('tls', {'certificate': '/c', 'key': '/k'})):
