@@ -29,7 +29,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 
 static void everything_holds_whatever_happens(void **state)
 {
-    const uint64_t first = number_from("OUTBOX_SEED", 1), seeds = number_from("OUTBOX_SEEDS", 100);
+    const uint64_t first = number_from("OUTBOX_SEED", 1), seeds = number_from("OUTBOX_SEEDS", 60);
     static struct operation operations[STEPS_MAX];
     struct model_run run = {
         .s = s, .settings = settings, .steps = (int)number_from("OUTBOX_STEPS", 300)};

@@ -279,7 +279,7 @@ class StormOfPayments(Storm):
         self.storm(12, 72)
 
     def test_a_large_one(self):
-        for node in self.storm(*((200, 3000) if FULL else (100, 600))):
+        for node in self.storm(*((200, 3000) if FULL else (50, 250))):
             self.assertGreater(node.metric('outbox_verifications_total', verdict='delivered'), 0, 'one node did it all')
 
     def test_processes_die_meanwhile(self):
