@@ -540,9 +540,11 @@ class Daemon:
         return answer.json()['status'] if answer.status == 200 else f'http {answer.status}'
 
     def wait_status(self, entry_id, status, workspace='w', timeout=15):
-        wait_until(lambda: self.status(entry_id, workspace) == status, timeout,
-                   lambda: f'{entry_id} to be {status}: {self.entry(entry_id, workspace)}', every=0.03)
-        return self.entry(entry_id, workspace).json()
+        """The entry as it was when it had that status: a moment later it may have another."""
+        def seen():
+            answer = self.entry(entry_id, workspace)
+            return answer.json() if answer.status == 200 and answer.json()['status'] == status else None
+        return wait_until(seen, timeout, lambda: f'{entry_id} to be {status}: {self.entry(entry_id, workspace)}', every=0.03)
 
     def socket(self):
         sock = socket.create_connection(('127.0.0.1', self.port), timeout=20 * SLOW)
