@@ -33,6 +33,7 @@ struct transfer {
     size_t header_bytes;
     uint32_t requests; /* how often libcurl was about to write one */
     bool is_refused_address, is_too_late, is_body_limit;
+    bool is_head_over; /* the blank line behind the headers came */
     char failure[CURL_ERROR_SIZE];
     bool (*may_start)(void *arg);
     void (*started)(void *arg);
@@ -82,10 +83,12 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
     struct transfer *transfer = arg;
+    const size_t len = size * count;
 
-    (void)bytes;
-    transfer->header_bytes += size * count;
-    return transfer->header_bytes > HEADER_BYTES_MAX ? 0 : size * count;
+    /* Also that of a 1xx answer, which a status line follows then. */
+    transfer->is_head_over = len > 0 && (bytes[0] == '\r' || bytes[0] == '\n');
+    transfer->header_bytes += len;
+    return transfer->header_bytes > HEADER_BYTES_MAX ? 0 : len;
 }
 
 static const char *header(CURL *easy, const char *name)
@@ -126,7 +129,7 @@ static const char *failure_text(const struct transfer *transfer, CURLcode code)
         return "the answer is longer than max_response_bytes";
     }
     if (code == CURLE_OK) {
-        return "";
+        return transfer->is_head_over ? "" : "the answer broke off in its headers";
     }
     return transfer->failure[0] ? transfer->failure : curl_easy_strerror(code);
 }
@@ -145,7 +148,8 @@ static void on_done(CURL *easy, CURLcode code, void *arg)
         .is_started = transfer->requests > 0,
         /* 1xx is no final answer. */
         .status = status >= 200 ? (int)status : 0,
-        .is_complete = code == CURLE_OK,
+        /* To libcurl an answer that breaks off in its headers is one without a body. */
+        .is_complete = code == CURLE_OK && transfer->is_head_over,
         .is_too_long = transfer->is_body_limit,
         .is_refused_address = transfer->is_refused_address,
         .is_too_late = transfer->is_too_late,

@@ -33,7 +33,7 @@ struct transfer_request {
 struct transfer_result {
     bool is_started;         /* the connection was there and the request was about to be written */
     int status;              /* of the final answer; 0: none */
-    bool is_complete;        /* its body ended as announced */
+    bool is_complete;        /* its headers ended, and its body did as announced */
     bool is_too_long;        /* its body was longer than the limit, and is cut */
     bool is_refused_address; /* the address rules forbade it */
     bool is_too_late;        /* may_start said no */

@@ -141,6 +141,13 @@ class AnswersThatAreLost(AgentTest):
                 self.on_post(close='mid-answer', store=store)
                 self.assertOneMessage(self.prompt(), posts=posts)
 
+    def test_an_answer_that_breaks_off_in_its_headers_is_no_answer_without_a_body(self):
+        for after in (len('HTTP/1.1 200 OK\r\n'), len('HTTP/1.1 200 OK\r\nContent-Ty')):
+            with self.subTest(bytes=after):
+                self.setUp()
+                self.on_post(close='mid-answer', after=after, store=True)
+                self.assertOneMessage(self.prompt(), posts=1)
+
     def test_an_answer_that_is_too_long_or_never_ends_is_looked_up(self):
         daemon = self.shared_daemon('hasty', {'url': self.agent.url}, delivery_timeout='1s')
         self.on_post(endless='{"info":{"id":"msg_1","role":"assistant"},"parts":[{"type":"text","text":"', store=True)
