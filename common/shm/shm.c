@@ -279,6 +279,7 @@ int shm_adopt(struct shm **ret, int fd, const char *state_dir)
     if (err < 0) {
         return err;
     }
+    assert(shm); /* shm_map succeeded */
     shm->fd = fd;
     shm->created_boot_ms = created_boot_ms;
     shm_format_name(state_dir, shm->generation, shm->name);
