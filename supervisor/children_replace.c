@@ -221,7 +221,10 @@ int children_remove_worker(struct children *children)
             last = &children->items[i];
         }
     }
-    last->is_wanted = false; /* there are two at least */
+    if (!last) {
+        return -ERANGE; /* can't be: two were counted */
+    }
+    last->is_wanted = false;
     child_event(last, CHILD_EVENT_STOP);
     return 0;
 }

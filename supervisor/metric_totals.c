@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/err.h"
 #include "common/shm/metrics.h"
 
 static bool is_carried(const struct metrics_desc *desc)
@@ -30,15 +29,8 @@ static json_t *export_one(const struct metrics_desc *desc, const uint64_t *cells
     return json_pack("{s:I, s:o}", "cells", (json_int_t)metrics_cell_count(desc), "values", values);
 }
 
-json_t *metric_totals_export(const struct shm *shm)
+static void export_all(const struct metrics_snapshot *snapshot, json_t *totals)
 {
-    AUTO_FREE struct metrics_snapshot *snapshot = malloc(sizeof(*snapshot));
-    json_t *totals = snapshot ? json_object() : NULL;
-
-    if (!totals) {
-        return NULL;
-    }
-    metrics_snapshot_all(shm, snapshot);
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
         const struct metrics_desc *desc = metrics_desc((enum metric)metric);
 
@@ -47,6 +39,21 @@ json_t *metric_totals_export(const struct shm *shm)
                                       export_one(desc, &snapshot->cells[desc->first_cell]));
         }
     }
+}
+
+json_t *metric_totals_export(const struct shm *shm)
+{
+    struct metrics_snapshot *snapshot = malloc(sizeof(*snapshot));
+    json_t *totals = json_object();
+
+    if (snapshot && totals) {
+        metrics_snapshot_all(shm, snapshot);
+        export_all(snapshot, totals);
+    } else {
+        json_decref(totals);
+        totals = NULL;
+    }
+    free(snapshot);
     return totals;
 }
 
