@@ -8,6 +8,7 @@
 /* Where a callback leaves its copy. */
 struct waiting {
     bool is_done;
+    enum store_result result;
     enum accept_result accepted;
     char id[64];
     struct sync_operated operated;
@@ -19,19 +20,19 @@ static void wait_for(struct sync_store *s, const struct waiting *w)
     while (!w->is_done) {
         uv_run(s->loop, UV_RUN_ONCE);
     }
-}
-
-/* Marks it as answered; ends the program where the store did not answer. */
-static struct waiting *answered(enum store_result result, void *arg)
-{
-    struct waiting *w = arg;
-
-    if (result != STORE_OK) {
-        fprintf(stderr, "the store answered: %s\n", store_result_name(result));
+    s->result = w->result;
+    if (w->result != STORE_OK && !s->is_lossy) {
+        fprintf(stderr, "the store answered: %s\n", store_result_name(w->result));
         abort();
     }
+}
+
+/* Marks it as answered. False: there is no answer. */
+static bool is_answered(enum store_result result, struct waiting *w)
+{
     w->is_done = true;
-    return w;
+    w->result = result;
+    return result == STORE_OK;
 }
 
 static void copy_text(struct span from, char *to, size_t cap)
@@ -41,10 +42,12 @@ static void copy_text(struct span from, char *to, size_t cap)
 
 static void on_accept(enum store_result result, const struct accept_answer *answer, void *arg)
 {
-    struct waiting *w = answered(result, arg);
+    struct waiting *w = arg;
 
-    w->accepted = answer->result;
-    copy_text(answer->id, w->id, sizeof(w->id));
+    if (is_answered(result, w)) {
+        w->accepted = answer->result;
+        copy_text(answer->id, w->id, sizeof(w->id));
+    }
 }
 
 enum accept_result sync_accept_entry(struct sync_store *s, const struct settings *settings,
@@ -83,12 +86,14 @@ enum accept_result sync_accept_entry(struct sync_store *s, const struct settings
 
 static void on_operated(enum store_result result, const struct operate_answer *answer, void *arg)
 {
-    struct waiting *w = answered(result, arg);
+    struct waiting *w = arg;
 
-    w->operated.result = answer->result;
-    w->operated.what = answer->what;
-    copy_text(answer->subject, w->operated.subject, sizeof(w->operated.subject));
-    copy_text(answer->how, w->operated.how, sizeof(w->operated.how));
+    if (is_answered(result, w)) {
+        w->operated.result = answer->result;
+        w->operated.what = answer->what;
+        copy_text(answer->subject, w->operated.subject, sizeof(w->operated.subject));
+        copy_text(answer->how, w->operated.how, sizeof(w->operated.how));
+    }
 }
 
 struct sync_operated sync_operate(struct sync_store *s, const struct settings *settings,
@@ -112,10 +117,12 @@ struct sync_operated sync_operate(struct sync_store *s, const struct settings *s
 
 static void on_confirmed(enum store_result result, const struct confirm_answer *answer, void *arg)
 {
-    struct waiting *w = answered(result, arg);
+    struct waiting *w = arg;
 
-    w->confirmed = *answer;
-    w->confirmed.session = (struct span){0}; /* it lives no longer than the reply */
+    if (is_answered(result, w)) {
+        w->confirmed = *answer;
+        w->confirmed.session = (struct span){0}; /* it lives no longer than the reply */
+    }
 }
 
 struct confirm_answer sync_confirm(struct sync_store *s, const char *ws, const char *id,

@@ -51,7 +51,8 @@ static void run_until(struct sync_store *s, struct waiting *w, const char *what)
     while (!w->is_done) {
         uv_run(s->loop, UV_RUN_ONCE);
     }
-    if (w->result != STORE_OK) {
+    s->result = w->result;
+    if (w->result != STORE_OK && !s->is_lossy) {
         die(what, w->result);
     }
 }
@@ -76,6 +77,8 @@ void sync_copy_claim(const struct claim *claim, struct taken *to)
     to->status = claim->entry.status;
     to->sends = claim->entry.sends;
     to->attempts = claim->entry.attempts;
+    to->verify_attempts = claim->entry.verify_attempts;
+    to->transient_fails = claim->entry.transient_fails;
     if (claim->entry.body.has_text) {
         copy_span(claim->entry.body.text, to->text, sizeof(to->text));
     }
@@ -89,7 +92,8 @@ void sync_copy_claim(const struct claim *claim, struct taken *to)
     buf_done(&filled);
 }
 
-struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms)
+static struct sync_store *open_store(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms,
+                                     int64_t command_timeout_ms)
 {
     struct sync_store *s = calloc(1, sizeof(*s));
     char url[256];
@@ -103,7 +107,7 @@ struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_
         .connections = 1,
         .max_outstanding = 10000,
         .connect_timeout_ms = 5000,
-        .command_timeout_ms = 30000,
+        .command_timeout_ms = command_timeout_ms,
         .durability = {.level = DURABILITY_FSYNC},
         .dedupe_ttl_ms = dedupe_ttl_ms,
         .lock_ttl_ms = lock_ttl_ms,
@@ -115,10 +119,26 @@ struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_
     while (!store_is_up(s->store)) {
         uv_run(s->loop, UV_RUN_ONCE);
     }
+    return s;
+}
+
+struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms)
+{
+    struct sync_store *s = open_store(path, lock_ttl_ms, dedupe_ttl_ms, 30000);
+
     s->raw = redisConnectUnix(path);
     if (!s->raw || s->raw->err) {
         abort();
     }
+    return s;
+}
+
+struct sync_store *sync_store_open_lossy(const char *path, int64_t lock_ttl_ms,
+                                         int64_t dedupe_ttl_ms)
+{
+    struct sync_store *s = open_store(path, lock_ttl_ms, dedupe_ttl_ms, 0);
+
+    s->is_lossy = true;
     return s;
 }
 
@@ -235,15 +255,21 @@ static void on_outcome(enum store_result result, const struct outcome_answer *an
     }
 }
 
-struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
-                                     const char *result, bool want_next)
+struct outcome_copy sync_finish_via(struct sync_store *s, const struct taken *taken,
+                                    enum sent_via via, const char *result, bool want_next)
 {
     struct waiting w = {0};
     const struct claim_ref ref = ref_of(taken);
 
-    store_finish(s->store, &ref, VIA_ANSWER, span_of(result), want_next, on_outcome, &w);
+    store_finish(s->store, &ref, via, span_of(result), want_next, on_outcome, &w);
     run_until(s, &w, "finish");
     return w.outcome;
+}
+
+struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
+                                     const char *result, bool want_next)
+{
+    return sync_finish_via(s, taken, VIA_ANSWER, result, want_next);
 }
 
 struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken, bool want_next)
@@ -251,12 +277,22 @@ struct outcome_copy sync_finish(struct sync_store *s, const struct taken *taken,
     return sync_finish_with(s, taken, "", want_next);
 }
 
+struct outcome_copy sync_settle_request(struct sync_store *s, const struct taken *taken,
+                                        struct settle_request *request)
+{
+    struct waiting w = {0};
+
+    request->ref = ref_of(taken);
+    store_settle(s->store, request, on_outcome, &w);
+    run_until(s, &w, "settle");
+    return w.outcome;
+}
+
 /* False: the table has no such transition. */
 static bool settle(struct sync_store *s, const struct taken *taken, enum outcome outcome,
                    const char *current, bool want_next, struct outcome_copy *ret)
 {
-    struct waiting w = {0};
-    struct settle_request request = {.ref = ref_of(taken), .want_next = want_next};
+    struct settle_request request = {.want_next = want_next};
     const struct lifecycle_state state = {.status = taken->status, .attempts = taken->attempts};
     const struct lifecycle_input input = {.outcome = outcome, .retry_after_ms = -1};
 
@@ -270,9 +306,7 @@ static bool settle(struct sync_store *s, const struct taken *taken, enum outcome
                     : error_code_name(request.step.code));
     request.error_message = span_of("as the test says");
     request.conflict_current = span_of(current);
-    store_settle(s->store, &request, on_outcome, &w);
-    run_until(s, &w, "settle");
-    *ret = w.outcome;
+    *ret = sync_settle_request(s, taken, &request);
     return true;
 }
 
@@ -325,6 +359,16 @@ static void on_flag(enum store_result result, bool yes, void *arg)
     w->is_done = true;
     w->result = result;
     w->yes = yes;
+}
+
+bool sync_note_baseline(struct sync_store *s, const struct taken *taken, const char *message)
+{
+    struct waiting w = {0};
+    const struct claim_ref ref = ref_of(taken);
+
+    store_note_baseline(s->store, &ref, span_of(message), on_flag, &w);
+    run_until(s, &w, "note_baseline");
+    return w.yes;
 }
 
 bool sync_release(struct sync_store *s, const struct taken *taken)
@@ -423,11 +467,11 @@ static void on_walk(enum store_result result, const struct walk_answer *answer, 
 {
     struct sync_walking *walking = arg;
 
-    if (result != STORE_OK) {
-        die("walk", result);
-    }
     walking->is_done = true;
-    walking->answer = *answer;
+    walking->result = result;
+    if (answer) {
+        walking->answer = *answer;
+    }
 }
 
 void sync_walk_begin(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step,
@@ -457,6 +501,10 @@ void sync_walk_end(struct sync_store *s, struct sync_walking *walking)
 {
     while (!walking->is_done) {
         uv_run(s->loop, UV_RUN_ONCE);
+    }
+    s->result = walking->result;
+    if (walking->result != STORE_OK && !s->is_lossy) {
+        die("walk", walking->result);
     }
 }
 
@@ -519,28 +567,40 @@ static void on_held(enum store_result result, const struct held_session *held, s
     }
 }
 
-void sync_recover_all(struct sync_store *s, const char *ws_of_partition)
+static void ask_held(struct sync_store *s, const char *ws_of_partition, const char *prefix,
+                     struct waiting *w)
+{
+    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(prefix),
+               on_held, w);
+    run_until(s, w, "held");
+}
+
+struct taken_list sync_held_list(struct sync_store *s, const char *ws_of_partition,
+                                 const char *prefix)
 {
     struct waiting w = {0};
 
-    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(""),
-               on_held, &w);
-    run_until(s, &w, "held");
-    for (size_t i = 0; i < w.list.count; i++) {
-        const struct taken *item = &w.list.items[i];
-
-        sync_recover(s, item->workspace, item->session, item->token.text);
-    }
+    ask_held(s, ws_of_partition, prefix, &w);
+    return w.list;
 }
 
 size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *prefix)
 {
     struct waiting w = {0};
 
-    store_held(s->store, partition_of(ws_of_partition, strlen(ws_of_partition)), span_of(prefix),
-               on_held, &w);
-    run_until(s, &w, "held");
+    ask_held(s, ws_of_partition, prefix, &w);
     return w.count;
+}
+
+void sync_recover_all(struct sync_store *s, const char *ws_of_partition)
+{
+    const struct taken_list held = sync_held_list(s, ws_of_partition, "");
+
+    for (size_t i = 0; i < held.count; i++) {
+        const struct taken *item = &held.items[i];
+
+        sync_recover(s, item->workspace, item->session, item->token.text);
+    }
 }
 
 static void on_audited(enum store_result result, const struct audit_answer *answer, void *arg)
@@ -549,7 +609,9 @@ static void on_audited(enum store_result result, const struct audit_answer *answ
 
     w->is_done = true;
     w->result = result;
-    w->audited = *answer;
+    if (answer) {
+        w->audited = *answer;
+    }
 }
 
 uint32_t sync_audit(struct sync_store *s, const char *ws_of_partition)

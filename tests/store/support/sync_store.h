@@ -18,6 +18,8 @@ struct sync_store {
     struct uv_loop_s *loop;
     struct store *store;
     redisContext *raw;
+    bool is_lossy; /* calls that fail leave it in `result`; else they end the program */
+    enum store_result result;
 };
 
 #define SYNC_CLAIMS_MAX 64
@@ -30,7 +32,7 @@ struct taken {
     enum claim_mode mode;
     struct lock_token token;
     enum entry_status status;
-    uint32_t sends, attempts;
+    uint32_t sends, attempts, verify_attempts, transient_fails;
     char text[256];
     char payload[256]; /* as it is sent: with what results have filled */
 };
@@ -50,6 +52,9 @@ struct outcome_copy {
 
 /* `path`: the Unix socket of a running server. Locks live lock_ttl_ms, tombstones dedupe_ttl_ms. */
 struct sync_store *sync_store_open(const char *path, int64_t lock_ttl_ms, int64_t dedupe_ttl_ms);
+/* The same for calls whose answers may be lost or take any time: `is_lossy`, without `raw`. */
+struct sync_store *sync_store_open_lossy(const char *path, int64_t lock_ttl_ms,
+                                         int64_t dedupe_ttl_ms);
 void sync_store_close(struct sync_store *s);
 
 /* flags: "s", "i", "v", … ; cmid may be "". The ID that the answer names is copied to ret_id (64
@@ -69,10 +74,17 @@ struct outcome_copy sync_settle(struct sync_store *s, const struct taken *taken,
 /* Confirmed, with a result: JSON, or "". */
 struct outcome_copy sync_finish_with(struct sync_store *s, const struct taken *taken,
                                      const char *result, bool want_next);
+struct outcome_copy sync_finish_via(struct sync_store *s, const struct taken *taken,
+                                    enum sent_via via, const char *result, bool want_next);
+/* As it is given; `ref` is filled in. */
+struct outcome_copy sync_settle_request(struct sync_store *s, const struct taken *taken,
+                                        struct settle_request *request);
 /* Any other outcome, as a worker writes it down; `current` of a conflict: JSON. */
 struct outcome_copy sync_settle_with(struct sync_store *s, const struct taken *taken,
                                      enum outcome outcome, const char *current, bool want_next);
 struct begin_send_answer sync_begin_send(struct sync_store *s, const struct taken *taken);
+bool sync_note_baseline(struct sync_store *s, const struct taken *taken, const char *message);
+/* With an empty ID: whatever the token has staged. */
 bool sync_release(struct sync_store *s, const struct taken *taken);
 bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token);
 enum person_result {
@@ -92,6 +104,7 @@ void sync_pause(struct sync_store *s, const char *ws, bool is_paused);
 /* A walk that goes on while other calls run the loop, one step or two with each of them. */
 struct sync_walking {
     bool is_done;
+    enum store_result result;
     struct walk_answer answer;
 };
 void sync_walk_begin(struct sync_store *s, enum walk_kind kind, const char *ws, uint32_t step,
@@ -102,6 +115,9 @@ void sync_walk_end(struct sync_store *s, struct sync_walking *walking);
 /* The status, or how it ended, or "none". */
 const char *sync_state(struct sync_store *s, const char *ws, const char *id);
 size_t sync_held(struct sync_store *s, const char *ws_of_partition, const char *prefix);
+/* Workspace, session and token of each, of SYNC_CLAIMS_MAX at most. */
+struct taken_list sync_held_list(struct sync_store *s, const char *ws_of_partition,
+                                 const char *prefix);
 /* Audits all open entries of that partition; how many places were mended. */
 uint32_t sync_audit(struct sync_store *s, const char *ws_of_partition);
 /* Recovers every locked session of that partition, whoever holds it. */

@@ -106,6 +106,9 @@ static void exec_server(const struct valkey *valkey, pid_t parent)
         argv[argc++] = options->extra[i];
     }
     argv[argc] = NULL;
+    for (size_t i = 0; options->environment && options->environment[i]; i++) {
+        (void)putenv((char *)(uintptr_t)options->environment[i]);
+    }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(1); /* the test died before that line */

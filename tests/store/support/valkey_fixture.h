@@ -18,9 +18,10 @@ enum valkey_fsync {
 };
 struct valkey_options {
     enum valkey_fsync fsync;
-    bool tcp;                 /* also on 127.0.0.1, a free port */
-    const char *password;     /* requirepass; NULL: none */
-    const char *const *extra; /* further arguments ("--maxmemory", "1mb", NULL); NULL: none */
+    bool tcp;                       /* also on 127.0.0.1, a free port */
+    const char *password;           /* requirepass; NULL: none */
+    const char *const *extra;       /* further arguments ("--maxmemory", "1mb", NULL); NULL: none */
+    const char *const *environment; /* further variables ("NAME=value", NULL); NULL: none */
 };
 
 struct valkey {
