@@ -113,6 +113,31 @@ static void a_replacement_that_lost_its_place_gets_back_before_what_it_stands_be
     assert_string_equal(sync_raw(s, "LINDEX outboxq:{%u}:ws:s 0", p), "b");
 }
 
+/* The store's clock may stand still, or step back (here: what waits was accepted an hour from now).
+ */
+static void a_replacement_stands_before_what_waits_for_it_whatever_the_clock_says(void **state)
+{
+    (void)state;
+    for (long long later = 0; later <= 3600000; later += 3600000) {
+        sync_raw(s, "FLUSHALL");
+        accept_in("s", "a", "", "si");
+        accept_in("s", "b", "", "si");
+        sync_raw(s, "HSET outboxe:{%u}:ws:b deps a", p);
+        sync_raw(s, "SADD outboxdep:{%u}:ws:a b", p);
+        struct taken taken = claim_one(TOKEN_A, "a");
+
+        sync_settle(s, &taken, OUTCOME_FAILED, false);
+        const long long now = number_of(sync_script(s, "return redis.call('TIME')[1] .. '000'"));
+
+        sync_raw(s, "HSET outboxe:{%u}:ws:b acceptedAt %lld", p, now + 60000 + later);
+        sync_raw(s, "ZADD outboxopen:{%u} %lld ws:b", p, now + 60000 + later);
+        assert_int_equal(sync_retry(s, "ws", "a", "r", NULL), PERSON_DONE);
+        assert_string_equal(sync_raw(s, "LINDEX outboxq:{%u}:ws:s 0", p), "r");
+        claim_one(TOKEN_A, "r");
+        holds();
+    }
+}
+
 /* ---- late callers ---------------------------------------------------------------------------- */
 
 static void a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight(void **state)
@@ -325,6 +350,7 @@ int main(void)
         ATTACK(a_repeated_begin_of_a_send_extends_the_lock_again),
         ATTACK(a_repeated_finish_extends_the_lock_of_the_next_entry_again),
         ATTACK(a_replacement_that_lost_its_place_gets_back_before_what_it_stands_before),
+        ATTACK(a_replacement_stands_before_what_waits_for_it_whatever_the_clock_says),
         ATTACK(a_late_repeat_of_an_attempt_that_never_began_takes_back_no_later_send),
         ATTACK(a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight),
         ATTACK(a_release_that_names_an_older_send_never_gives_back_what_is_being_sent),
