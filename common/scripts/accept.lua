@@ -117,14 +117,12 @@ if not stands and not waits[1] and not gone then
   end
   if not due or due == 'inf' or tonumber(due) > now then
     local settings = call('HMGET', key('outboxconf', ws), 'paused', 'cleanup')
-    local held_back = tonumber(settings[2] or '0') or 0
+    local at = math.max(tonumber(settings[2] or '0') or 0, now)
     if settings[1] == '1' then
-      held_back = math.huge
+      at = '+inf'
     end
-    if not (held_back > now) then
-      call('ZADD', 'outboxdue' .. tag, now, ws)
-    elseif not due then
-      call('ZADD', 'outboxdue' .. tag, held_back == math.huge and '+inf' or held_back, ws)
+    if not due or due == 'inf' or at == '+inf' or tonumber(due) > at then
+      call('ZADD', 'outboxdue' .. tag, at, ws)
     end
   end
 elseif (not stands or stands == 'inf' or tonumber(stands) > now) and call('EXISTS', key('outboxlock', ws, ses)) == 0 then

@@ -138,6 +138,22 @@ static void a_replacement_stands_before_what_waits_for_it_whatever_the_clock_say
     }
 }
 
+/* The session that stands waits for ever, so does its workspace; a new one begins. */
+static void what_is_accepted_while_a_cleanup_holds_back_is_due_when_that_ends(void **state)
+{
+    (void)state;
+    accept_in("s", "a", "", "s");
+    sync_walk(s, WALK_PARK, "ws", 0);
+    sync_raw(s, "HSET outboxconf:{%u}:ws cleanup 9999999999998", p);
+    accept_in("t", "b", "", "s");
+    assert_string_equal(sync_raw(s, "ZSCORE outboxdue:{%u} ws", p), "9999999999998");
+    holds();
+    sync_pause(s, "ws", true);
+    sync_raw(s, "ZADD outboxdue:{%u} 9999999999998 ws", p); /* as a cleanup's last step leaves it */
+    accept_in("u", "c", "", "s");
+    holds();
+}
+
 /* ---- late callers ---------------------------------------------------------------------------- */
 
 static void a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight(void **state)
@@ -351,6 +367,7 @@ int main(void)
         ATTACK(a_repeated_finish_extends_the_lock_of_the_next_entry_again),
         ATTACK(a_replacement_that_lost_its_place_gets_back_before_what_it_stands_before),
         ATTACK(a_replacement_stands_before_what_waits_for_it_whatever_the_clock_says),
+        ATTACK(what_is_accepted_while_a_cleanup_holds_back_is_due_when_that_ends),
         ATTACK(a_late_repeat_of_an_attempt_that_never_began_takes_back_no_later_send),
         ATTACK(a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight),
         ATTACK(a_release_that_names_an_older_send_never_gives_back_what_is_being_sent),
