@@ -40,8 +40,7 @@ end
 local function audit(ws, id)
   local e = load(ws, id)
   if not e or not is_open[e.status] then
-    call('ZREM', KEYS[1], ws .. ':' .. id)
-    mended = mended + 1
+    mended = mended + call('ZREM', KEYS[1], ws .. ':' .. id) -- the look at its session may have done so
     return
   end
   local ses = encode(e.session)

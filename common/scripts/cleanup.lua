@@ -18,13 +18,16 @@ local function is_meant(e)
   return not e or e.accepted <= at
 end
 
--- Nothing that stays waits for what is gone.
+-- Nothing that stays waits for what is gone. What is to go itself is not told so; should nobody ever go on, the claim that
+-- is due then finds out.
 local function fail_waiting(id)
   local waiting = call('SMEMBERS', key('outboxdep', ws, id))
   for i = 1, #waiting do
     local e = load(ws, waiting[i])
     if e and not is_meant(e) then
       fail_chain(ws, waiting[i], nil)
+    elseif e and not is_locked(ws, encode(e.session)) then
+      index(ws, encode(e.session), now)
     end
   end
 end
@@ -86,6 +89,10 @@ end, function(ses, _, is_complete)
     -- The lock is that of an entry that is gone.
     call('DEL', key('outboxlock', ws, ses))
     call('ZREM', 'outboxlive' .. tag, ws .. ':' .. ses)
+    local _, due = pick(ws, ses)
+    index(ws, ses, due)
+  elseif not is_locked(ws, ses) then
+    -- What held the others back may be gone, and nobody may ever go on: what is left is delivered then.
     local _, due = pick(ws, ses)
     index(ws, ses, due)
   end

@@ -110,6 +110,81 @@ static void nothing_waits_for_what_a_cleanup_took(void **state)
     check_invariants();
 }
 
+/* ---- walks that are cut ---- */
+
+#define FAR_AWAY "9999999999999"
+
+static void begin_anew(void)
+{
+    sync_raw(s, "FLUSHALL");
+}
+
+static void accept_one(const char *session, const char *id, const char *flags)
+{
+    assert_int_equal(sync_accept(s, "ws", session, id, "", "d", flags, CAP, NULL), ACCEPT_ACCEPTED);
+}
+
+/* Its session waits for it, and the workspace for the session. */
+static void wait_long(const char *session, const char *id)
+{
+    const unsigned p = partition_of("ws", 2);
+
+    sync_raw(s, "HSET outboxe:{%u}:ws:%s nextAttemptAt " FAR_AWAY, p, id);
+    sync_raw(s, "ZADD outboxws:{%u}:ws " FAR_AWAY " %s", p, session);
+    sync_raw(s, "ZADD outboxdue:{%u} " FAR_AWAY " ws", p);
+}
+
+/* Up to where the walk has changed that entry; what stands then is what a cut leaves. */
+static void walk_past(enum walk_kind kind, const char *id)
+{
+    char before[32];
+
+    snprintf(before, sizeof(before), "%s", sync_state(s, "ws", id));
+    sync_walk_begin(walker, kind, "ws", 1, &walking);
+    while (strcmp(sync_state(s, "ws", id), before) == 0) {
+        sync_walk_on(walker, s);
+    }
+    assert_false(walking.is_done);
+}
+
+static void claims_find_everything(void)
+{
+    check_invariants();
+    assert_int_equal(sync_audit(s, "ws"), 0);
+}
+
+static void a_cut_cleanup_leaves_nobody_behind_what_it_took(void **state)
+{
+    (void)state;
+    begin_anew();
+    accept_one("a", "first", "s");
+    accept_one("a", "second", "s");
+    accept_one("a", "third", "s");
+    wait_long("a", "first");
+    walk_past(WALK_CLEANUP, "first");
+    claims_find_everything();
+    finish_walk();
+}
+
+static void a_cut_cleanup_leaves_nobody_waiting_for_what_it_took(void **state)
+{
+    const unsigned p = partition_of("ws", 2);
+
+    (void)state;
+    begin_anew();
+    accept_one("a", "first", "s");
+    accept_one("b", "waits", "s");
+    sync_raw(s, "HSET outboxe:{%u}:ws:waits deps first", p);
+    sync_raw(s, "SADD outboxdep:{%u}:ws:first waits", p);
+    sync_raw(s, "ZADD outboxws:{%u}:ws +inf b", p);
+    sync_raw(s, "ZADD outboxws:{%u}:ws 1 a", p); /* walks come to it first */
+    walk_past(WALK_CLEANUP, "first");
+    assert_string_equal(sync_state(s, "ws", "waits"), "pending");
+    assert_string_not_equal(sync_raw(s, "ZSCORE outboxws:{%u}:ws b", p), "inf");
+    claims_find_everything();
+    finish_walk();
+}
+
 /* ---- what it costs ---- */
 
 /* Microseconds that the scripts have taken so far. */
@@ -209,6 +284,8 @@ int main(void)
         cmocka_unit_test(what_is_accepted_later_is_not_parked),
         cmocka_unit_test(what_is_accepted_during_a_cleanup_is_delivered),
         cmocka_unit_test(nothing_waits_for_what_a_cleanup_took),
+        cmocka_unit_test(a_cut_cleanup_leaves_nobody_behind_what_it_took),
+        cmocka_unit_test(a_cut_cleanup_leaves_nobody_waiting_for_what_it_took),
         cmocka_unit_test(the_rest_of_the_store_costs_a_workspace_nothing),
     };
     struct valkey *server = valkey_start(NULL);
