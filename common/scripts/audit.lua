@@ -55,6 +55,9 @@ local function audit(ws, id)
   if queue_again(ws, ses, id) then
     mended = mended + 1
   end
+  if e.status == 'delivering' and e.prior then
+    mended = mended + call('SADD', key('outboxowned', ws, ses), id)
+  end
   if not seen[ws .. ':' .. ses] then
     seen[ws .. ':' .. ses] = true
     audit_session(ws, ses)

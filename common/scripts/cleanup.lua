@@ -11,7 +11,8 @@ if call('HEXISTS', key('outboxconf', ws), 'cleanup') == 1 then
 end
 
 local function session_keys(ses)
-  return call('EXISTS', key('outboxq', ws, ses), key('outboxd', ws, ses), key('outboxlock', ws, ses))
+  return call('EXISTS', key('outboxq', ws, ses), key('outboxd', ws, ses), key('outboxlock', ws, ses),
+              key('outboxowned', ws, ses))
 end
 
 local function is_meant(e)
@@ -56,6 +57,7 @@ local function drop(ses, id, e)
   call('ZREM', 'outboxerr' .. tag, ws .. ':' .. id)
   call('LREM', key('outboxq', ws, ses), 1, id)
   call('LREM', key('outboxd', ws, ses), 0, id)
+  call('SREM', key('outboxowned', ws, ses), id)
   return gone
 end
 

@@ -19,8 +19,8 @@ return walk_sessions(function(_, id, e)
   recount(ws, id, e, e.status, 'parked')
   event(ws, id, e, 'parked', 'reason', argument)
   return 1
-end, function(ses, changed, is_complete)
-  if changed > 0 and is_complete then
-    rearm(ws, ses)
+end, function(ses, changed)
+  if changed > 0 then
+    rearm(ws, ses) -- whether or not anybody goes on: what it waited for may be parked now
   end
 end)

@@ -48,8 +48,10 @@ if ours and e and e.sends == sends and (e.status == from or e.status == 'parked'
   end
   if to == 'delivering' then
     add('prior', '1')
+    call('SADD', key('outboxowned', ws, ses), id)
   elseif e.prior then
     call('HDEL', ekey, 'prior')
+    call('SREM', key('outboxowned', ws, ses), id)
   end
   call(unpack(fields))
   if what ~= '' and e.status ~= 'parked' then

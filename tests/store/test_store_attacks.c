@@ -138,6 +138,33 @@ static void a_replacement_stands_before_what_waits_for_it_whatever_the_clock_say
     }
 }
 
+/* b overtook a, which waited; the target still owns b's attempt when a's time has come. */
+static void what_was_overtaken_waits_while_the_target_owns_the_other(void **state)
+{
+    (void)state;
+    accept_in("s", "a", "", "");
+    accept_in("s", "b", "", "v");
+    struct taken first = claim_one(TOKEN_A, "a");
+
+    sync_settle(s, &first, OUTCOME_REJECTED, false);
+    sync_raw(s, "HSET outboxe:{%u}:ws:a nextAttemptAt 9999999999999", p);
+    make_due("s", "b");
+    struct taken second = claim_one(TOKEN_A, "b");
+
+    sync_settle(s, &second, OUTCOME_PRIOR_PENDING, false);
+    sync_raw(s, "HSET outboxe:{%u}:ws:b nextAttemptAt 9999999999999", p);
+    make_due("s", "a");
+    assert_int_equal(claim(TOKEN_B).count, 0);
+    holds();
+    make_due("s", "b");
+    second = claim_one(TOKEN_B, "b");
+    assert_int_equal(second.mode, CLAIM_POLL);
+    assert_true(sync_finish(s, &second, false).applied);
+    claim_one(TOKEN_B, "a");
+    assert_string_equal(sync_raw(s, "EXISTS outboxowned:{%u}:ws:s", p), "0");
+    holds();
+}
+
 /* The session that stands waits for ever, so does its workspace; a new one begins. */
 static void what_is_accepted_while_a_cleanup_holds_back_is_due_when_that_ends(void **state)
 {
@@ -367,6 +394,7 @@ int main(void)
         ATTACK(a_repeated_finish_extends_the_lock_of_the_next_entry_again),
         ATTACK(a_replacement_that_lost_its_place_gets_back_before_what_it_stands_before),
         ATTACK(a_replacement_stands_before_what_waits_for_it_whatever_the_clock_says),
+        ATTACK(what_was_overtaken_waits_while_the_target_owns_the_other),
         ATTACK(what_is_accepted_while_a_cleanup_holds_back_is_due_when_that_ends),
         ATTACK(a_late_repeat_of_an_attempt_that_never_began_takes_back_no_later_send),
         ATTACK(a_late_release_of_an_earlier_entry_leaves_the_next_one_in_flight),

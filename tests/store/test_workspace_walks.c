@@ -185,6 +185,23 @@ static void a_cut_cleanup_leaves_nobody_waiting_for_what_it_took(void **state)
     finish_walk();
 }
 
+/* The target owns `first`, which the session waits for until it is parked. */
+static void a_cut_park_leaves_nobody_waiting_for_what_it_parked(void **state)
+{
+    (void)state;
+    begin_anew();
+    accept_one("a", "first", "");
+    accept_one("a", "second", "");
+    struct taken_list list = sync_claim(s, "ws", "node.1.4.a.1", 1, 1, NULL, 0);
+
+    assert_string_equal(list.items[0].id, "first");
+    sync_settle(s, &list.items[0], OUTCOME_PRIOR_PENDING, false);
+    wait_long("a", "first");
+    walk_past(WALK_PARK, "first");
+    claims_find_everything();
+    finish_walk();
+}
+
 /* ---- what it costs ---- */
 
 /* Microseconds that the scripts have taken so far. */
@@ -286,6 +303,7 @@ int main(void)
         cmocka_unit_test(nothing_waits_for_what_a_cleanup_took),
         cmocka_unit_test(a_cut_cleanup_leaves_nobody_behind_what_it_took),
         cmocka_unit_test(a_cut_cleanup_leaves_nobody_waiting_for_what_it_took),
+        cmocka_unit_test(a_cut_park_leaves_nobody_waiting_for_what_it_parked),
         cmocka_unit_test(the_rest_of_the_store_costs_a_workspace_nothing),
     };
     struct valkey *server = valkey_start(NULL);

@@ -199,6 +199,20 @@ end
 
 -- include: deps
 
+-- Of a session's entries whose previous attempt the target still owns (prior-pending) the one that is looked at next, and
+-- when. A parked one keeps its place in the set and holds nobody up.
+local function first_owned(ws, ses)
+  local ids = call('SMEMBERS', key('outboxowned', ws, ses))
+  local first, due
+  for i = 1, #ids do
+    local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt')
+    if v[1] == 'delivering' and (not due or whole(v[2]) < due) then
+      first, due = ids[i], whole(v[2])
+    end
+  end
+  return first, due
+end
+
 -- The walk of pick. IDs that stand for nothing (their entry is gone) are added to `ghosts`.
 local function walk(ws, ses, ghosts)
   local queue = key('outboxq', ws, ses)
@@ -244,6 +258,11 @@ end
 -- The first entry of a session that may go now, and when the session next has work (contract §3, Claim).
 -- Returns id or nil, due or nil (the session holds no entries).
 local function pick(ws, ses)
+  local owned, at = first_owned(ws, ses)
+  if owned then
+    -- The session waits for it, also what stands before it and was passed over when it was sent.
+    return at <= now and owned or nil, math.max(at, now)
+  end
   local ghosts = {}
   local id, due = walk(ws, ses, ghosts)
   for i = 1, #ghosts do

@@ -5,6 +5,9 @@
 local function end_entry(ws, ses, id, e, how, ttl, more, await)
   call('LREM', key('outboxq', ws, ses), 1, id)
   call('LREM', key('outboxd', ws, ses), 0, id)
+  if e.prior then
+    call('SREM', key('outboxowned', ws, ses), id)
+  end
   local tombstone = {how = how, digest = e.digest, session = e.session, kind = e.kind, clientMessageID = e.cmid,
                      acceptedAt = e.accepted, endedAt = now, retry = e.retry}
   for name, value in pairs(more or {}) do

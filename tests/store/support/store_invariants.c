@@ -82,8 +82,8 @@ static const char *const invariants =
     "end\n"
     "return ''\n";
 
-/* What is `delivering` is staged, or waits for its target (`prior`): else nobody would ask what
- * became of it. */
+/* What is `delivering` is staged, or waits for its target (`prior`), and its session with it: else
+ * nobody would ask what became of it. */
 static const char *const nobody_forgotten =
     "#!lua flags=no-writes,allow-cross-slot-keys\n"
     "local call = redis.call\n"
@@ -97,6 +97,11 @@ static const char *const nobody_forgotten =
     "  if v[1] == 'delivering' and not v[2] and v[3] and\n"
     "     not call('LPOS', 'outboxd:{' .. p .. '}:' .. ws .. ':' .. encode(v[3]), id) then\n"
     "    return 'delivering, but neither staged nor prior: ' .. k\n"
+    "  end\n"
+    "  if v[1] == 'delivering' and v[2] and call('SISMEMBER', 'outboxowned:{' .. p .. '}:' .. ws "
+    ".. "
+    "':' .. encode(v[3] or ''), id) == 0 then\n"
+    "    return 'its target owns it, and its session does not wait: ' .. k\n"
     "  end\n"
     "end\n"
     "return ''\n";
