@@ -1,15 +1,10 @@
-/* Secrets from files: read once when the configuration is read, so that a missing one is told then
- * and children need no access to them. A password that stands in the file itself wins over the file
- * it names. */
+/* Passwords from files. A password that stands in the configuration itself wins over the file it
+ * names. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/base/err.h"
+#include "common/base/named_file.h"
 #include "common/base/settings_private.h"
 #include "common/base/store_password.h"
 #include "common/core/utf8.h"
@@ -25,95 +20,50 @@ static void wipe(struct secret *secret)
     explicit_bzero(secret, sizeof(*secret));
 }
 
-/* A name that is no path is a credential of systemd (LoadCredential=). 0, or -errno with the reason
- * told (-ENOENT: as a warning only). */
-static int find_file(struct settings_source *source, size_t line, const char *path,
-                     const char *name, char *out, size_t cap)
+static int take(struct settings_source *source, size_t line, const char *path, const char *name,
+                const char *text, size_t len, struct secret *ret)
 {
-    const char *folder = getenv("CREDENTIALS_DIRECTORY");
-    int len;
+    if (len > 0 && text[len - 1] == '\n') { /* an editor's last line end is no part of it */
+        len--;
+        len -= len > 0 && text[len - 1] == '\r';
+    }
+    if (len == 0 || memchr(text, '\0', len) || !utf8_is_valid(text, len)) {
+        char file[256];
 
-    if (name[0] == '/' || name[0] == '.') {
-        len = snprintf(out, cap, "%s", name);
-    } else if (source->report->is_look_only) {
-        settings_warn(source, line, path,
-                      "the credential %s of systemd is not looked at: only the service gets it",
-                      settings_show(name, strlen(name)).text);
-        return -ENOENT;
-    } else if (!folder || !*folder) {
-        settings_complain(source, line, path,
-                          "%s is no path, so a credential of systemd is meant, but "
-                          "$CREDENTIALS_DIRECTORY is not set (write /… or ./… for a file)",
-                          settings_show(name, strlen(name)).text);
+        named_file_path(name, file, sizeof(file));
+        settings_complain(source, line, path, "%s %s", file,
+                          len == 0 ? "is empty" : "holds bytes that are no text");
         return -EINVAL;
-    } else if (strchr(name, '/')) {
-        settings_complain(source, line, path,
-                          "%s: a credential's name holds no / (write ./… for a file)",
-                          settings_show(name, strlen(name)).text);
-        return -EINVAL;
-    } else {
-        len = snprintf(out, cap, "%s/%s", folder, name);
     }
-    if (len < 0 || (size_t)len >= cap) {
-        settings_complain(source, line, path, "the file's name is too long");
-        return -ENAMETOOLONG;
-    }
+    memcpy(ret->text, text, len);
+    ret->text[len] = '\0';
     return 0;
-}
-
-/* Reads all, at most `cap` bytes; -EFBIG beyond. */
-static ssize_t read_all(int fd, char *out, size_t cap)
-{
-    size_t n = 0;
-
-    while (n < cap) {
-        ssize_t got = read(fd, out + n, cap - n);
-
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return -errno;
-        }
-        if (got == 0) {
-            return (ssize_t)n;
-        }
-        n += (size_t)got;
-    }
-    return -EFBIG;
 }
 
 static int read_file(struct settings_source *source, size_t line, const char *path,
                      const char *name, struct secret *ret)
 {
-    char file[PATH_MAX];
+    struct named_file_mistake mistake;
+    char *text = NULL;
+    size_t len = 0;
 
-    if (find_file(source, line, path, name, file, sizeof(file)) < 0) {
-        return -EINVAL;
+    if (source->report->is_look_only && named_file_is_credential(name)) {
+        settings_warn(source, line, path,
+                      "the credential %s of systemd is not looked at: only the service gets it",
+                      settings_show(name, strlen(name)).text);
+        return -ENOENT;
     }
-    AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n = fd < 0 ? -errno : read_all(fd, ret->text, sizeof(ret->text));
-    if (n == -EFBIG) {
-        settings_complain(source, line, path, "%s is longer than %d bytes: not a password", file,
-                          PASSWORD_MAX);
-        return -EINVAL;
+    int err = named_file_read(name, "a password", PASSWORD_MAX, &text, &len, &mistake);
+
+    if (err == -EINVAL) {
+        settings_complain(source, line, path, "%s", mistake.text);
+    } else if (err < 0) {
+        source->err = err;
+    } else {
+        err = take(source, line, path, name, text, len, ret);
     }
-    if (n < 0) {
-        settings_complain(source, line, path, "cannot read %s: %s", file, strerror((int)-n));
-        return -EINVAL;
-    }
-    size_t len = (size_t)n;
-    if (len > 0 && ret->text[len - 1] == '\n') { /* an editor's last line end is no part of it */
-        len--;
-        len -= len > 0 && ret->text[len - 1] == '\r';
-    }
-    ret->text[len] = '\0';
-    if (len == 0 || strlen(ret->text) != len || !utf8_is_valid(ret->text, len)) {
-        settings_complain(source, line, path, "%s %s", file,
-                          len == 0 ? "is empty" : "holds bytes that are no text");
-        return -EINVAL;
-    }
-    return 0;
+    named_file_forget(text, len);
+    return err;
 }
 
 static void read_target_password(struct settings_source *source, struct settings *settings,

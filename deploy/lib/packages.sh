@@ -13,7 +13,7 @@ BACKPORTS_FILE=$APT_ETC/sources.list.d/outboxd-backports.sources
 # that is known wins.
 PACKAGES_BUILD=(
     gcc libc6-dev meson ninja-build 'pkg-config|pkgconf' python3
-    libuv1-dev libhiredis-dev libcurl4-openssl-dev 'libmsgpack-c-dev|libmsgpack-dev' libmicrohttpd-dev libjansson-dev
+    libuv1-dev libhiredis-dev libcurl4-openssl-dev 'libmsgpack-c-dev|libmsgpack-dev' libmicrohttpd-dev libgnutls28-dev libjansson-dev
     libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libcmocka-dev
 )
 NODE_RELEASE=18

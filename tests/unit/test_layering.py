@@ -18,6 +18,7 @@ ROOT, BUILD, COMPILER = sys.argv[1], sys.argv[2], sys.argv[3:]
 ALLOWED = {
     'common/core': [],
     'common/base': ['common/core'],
+    'common/access': ['common/core', 'common/base'],
     'common/shm': ['common/core', 'common/base'],
     'common/store': ['common/core', 'common/base', 'common/shm'],
     'worker': ['common'],
