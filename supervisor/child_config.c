@@ -1,10 +1,12 @@
-/* Writes the settings into a memfd and seals it. Secrets in it: the descriptor goes to our own
+/* Writes them into memory files and seals those. Secrets in them: the descriptors go to our own
  * programs only. */
 #include "supervisor/child_config.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,26 +32,71 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-int child_config_create(const struct settings *settings)
+/* Takes over nothing; the text is wiped by whoever owns it. */
+static int sealed(const char *name, const char *text, size_t len)
+{
+    AUTO_CLOSE int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int err = fd < 0 ? -errno : write_all(fd, text, len);
+
+    if (err == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
+        err = -errno;
+    }
+    return err < 0 ? err : fd_take(&fd);
+}
+
+static int seal_settings(const struct settings *settings)
 {
     struct buf text;
 
     buf_init(&text, CONFIG_MAX);
     int err = settings_print(settings, true, &text);
-    if (err < 0) {
-        buf_done(&text);
-        return err;
+    err = err < 0 ? err : sealed("outboxd-config", text.bytes, text.len);
+    if (text.bytes) {
+        explicit_bzero(text.bytes, text.len);
     }
-    AUTO_CLOSE int fd = memfd_create("outboxd-config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    err = fd < 0 ? -errno : write_all(fd, text.bytes, text.len);
     buf_done(&text);
-    if (err < 0) {
+    return err;
+}
+
+static int seal_credentials(const struct credentials *credentials)
+{
+    char *text = credentials_print(credentials);
+    const int fd = text ? sealed("outboxd-credentials", text, strlen(text)) : -ENOMEM;
+
+    if (text) {
+        explicit_bzero(text, strlen(text));
+        free(text);
+    }
+    return fd;
+}
+
+int child_config_create(const struct settings *settings, const struct credentials *credentials,
+                        struct child_config *ret)
+{
+    struct child_config config = CHILD_CONFIG_NONE;
+
+    config.settings = seal_settings(settings);
+    config.credentials = config.settings < 0 ? -1 : seal_credentials(credentials);
+    if (config.settings < 0 || config.credentials < 0) {
+        const int err = config.settings < 0 ? config.settings : config.credentials;
+
+        child_config_close(&config);
         return err;
     }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
-        return -errno;
+    *ret = config;
+    return 0;
+}
+
+void child_config_close(struct child_config *config)
+{
+    if (config->settings >= 0) {
+        close(config->settings);
     }
-    return fd_take(&fd);
+    if (config->credentials >= 0) {
+        close(config->credentials);
+    }
+    *config = CHILD_CONFIG_NONE;
 }
 
 int child_config_reopen(int fd)

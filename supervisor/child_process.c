@@ -105,13 +105,13 @@ const char *child_process_program(const struct child *child)
     return child->role == SHM_ROLE_API ? options->api.text : options->worker.text;
 }
 
-static int fill_table(const struct child *child, int config_fd, int ready_fd,
+static int fill_table(const struct child *child, const struct child_config *config, int ready_fd,
                       struct spawn_table *table)
 {
     const struct children_options *options = &child->owner->options;
     const uint32_t slots = shm_slot_count(options->shm);
     const struct spawn_fd fixed[] = {
-        {config_fd, INHERIT_CONFIG},
+        {config->settings, INHERIT_CONFIG},
         {shm_fd(options->shm), INHERIT_SHM},
         {options->lifeline_fd, INHERIT_LIFELINE},
         {ready_fd, INHERIT_READY},
@@ -120,6 +120,9 @@ static int fill_table(const struct child *child, int config_fd, int ready_fd,
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && err == 0; i++) {
         err = spawn_table_add(table, fixed[i].source, fixed[i].target);
+    }
+    if (child->role == SHM_ROLE_API && err == 0) {
+        err = spawn_table_add(table, config->credentials, INHERIT_CREDENTIALS);
     }
     for (size_t i = 0; child->role == SHM_ROLE_API && i < options->listeners->count && err == 0;
          i++) {
@@ -136,8 +139,8 @@ static int fill_table(const struct child *child, int config_fd, int ready_fd,
     return err;
 }
 
-static int start_program(struct child *child, int config_fd, int ready_fd, uint64_t incarnation,
-                         pid_t *ret_pid)
+static int start_program(struct child *child, const struct child_config *config, int ready_fd,
+                         uint64_t incarnation, pid_t *ret_pid)
 {
     const struct children_options *options = &child->owner->options;
     char slot[16], generation[24], own[24], listeners[16], node[65], kinds[KIND_LABELS_TEXT_MAX];
@@ -159,7 +162,7 @@ static int start_program(struct child *child, int config_fd, int ready_fd, uint6
     (void)snprintf(own, sizeof(own), "%" PRIx64, incarnation);
     (void)snprintf(node, sizeof(node), "%s", options->generation->node);
     (void)snprintf(listeners, sizeof(listeners), "%zu", options->listeners->count);
-    const int err = fill_table(child, config_fd, ready_fd, &table);
+    const int err = fill_table(child, config, ready_fd, &table);
     return err < 0 ? err : spawn_process(program.text, argv, &table, ret_pid);
 }
 
@@ -169,11 +172,13 @@ int child_process_spawn(struct child *child, void (*ready)(struct child *child))
     int ends[2];
     pid_t pid;
     const struct children *children = child->owner;
-    AUTO_CLOSE int config_fd =
-        child_config_reopen(child->is_successor ? children->next_config_fd : children->config_fd);
+    const struct child_config *shared =
+        child->is_successor ? &children->next_config : &children->config;
+    AUTO_CLOSE int settings_fd = child_config_reopen(shared->settings);
+    AUTO_CLOSE int credentials_fd = child_config_reopen(shared->credentials);
 
-    if (config_fd < 0) {
-        return config_fd;
+    if (settings_fd < 0 || credentials_fd < 0) {
+        return settings_fd < 0 ? settings_fd : credentials_fd;
     }
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
         return -errno;
@@ -185,7 +190,8 @@ int child_process_spawn(struct child *child, void (*ready)(struct child *child))
         return err;
     }
     shm_mend(child->owner->options.shm);
-    err = start_program(child, config_fd, ends[1], incarnation, &pid);
+    err = start_program(child, &(struct child_config){settings_fd, credentials_fd}, ends[1],
+                        incarnation, &pid);
     close(ends[1]);
     if (err < 0) {
         child_process_done(child);

@@ -397,20 +397,20 @@ void children_hint_workers(struct children *children, uint64_t hint)
     }
 }
 
-int children_create(struct children **ret, const struct children_options *options, int config_fd,
-                    uint32_t foreign)
+int children_create(struct children **ret, const struct children_options *options,
+                    struct child_config config, uint32_t foreign)
 {
     const uint32_t slots = shm_slot_count(options->shm) - SHM_SLOT_API_FIRST;
     const uint32_t count = slots + foreign;
     struct children *children = calloc(1, sizeof(*children) + count * sizeof(children->items[0]));
 
     if (!children) {
-        close(config_fd);
+        child_config_close(&config);
         return -ENOMEM;
     }
     children->options = *options;
-    children->config_fd = config_fd;
-    children->next_config_fd = -1;
+    children->config = config;
+    children->next_config = CHILD_CONFIG_NONE;
     children->slots = slots;
     children->count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -441,10 +441,8 @@ void children_destroy(struct children **children_ptr)
 
     *children_ptr = NULL;
     if (children) {
-        close(children->config_fd);
-        if (children->next_config_fd >= 0) {
-            close(children->next_config_fd);
-        }
+        child_config_close(&children->config);
+        child_config_close(&children->next_config);
         free(children);
     }
 }

@@ -9,6 +9,7 @@
 #include "common/shm/metrics.h"
 #include "common/shm/shm.h"
 #include "common/shm/wake.h"
+#include "supervisor/child_config.h"
 #include "supervisor/child_fsm.h"
 #include "supervisor/generation.h"
 #include "supervisor/listen.h"
@@ -53,15 +54,15 @@ struct children_options {
     void *arg;
 };
 
-/* 0 or -ENOMEM. `config_fd` (child_config_create) is taken over in either case. `foreign`: how many
+/* 0 or -ENOMEM. `config` is taken over in either case. `foreign`: how many
  * children of another segment are to be restored at most. */
-int children_create(struct children **ret, const struct children_options *options, int config_fd,
-                    uint32_t foreign);
+int children_create(struct children **ret, const struct children_options *options,
+                    struct child_config config, uint32_t foreign);
 /* Starts one API process and that many workers. */
 void children_start(struct children *children, uint32_t workers);
 /* Puts one API process and `workers` others with a new configuration (taken over) in the place of
  * all that serve: see rollover.h. `replaced` tells the end, perhaps before this call returns. */
-void children_replace(struct children *children, int config_fd, uint32_t workers);
+void children_replace(struct children *children, struct child_config config, uint32_t workers);
 bool children_are_being_replaced(const struct children *children);
 /* Time limits of a new configuration. */
 void children_set_limits(struct children *children, int64_t drain_timeout_ms, int64_t watchdog_ms);
@@ -70,7 +71,6 @@ void children_set_limits(struct children *children, int64_t drain_timeout_ms, in
 uint32_t children_workers(const struct children *children);
 int children_add_worker(struct children *children);
 int children_remove_worker(struct children *children);
-int children_config_fd(const struct children *children);
 /* All that are wanted serve; all are gone. */
 bool children_are_ready(const struct children *children);
 bool children_are_down(const struct children *children);

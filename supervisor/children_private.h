@@ -39,11 +39,11 @@ struct child {
 
 struct children {
     struct children_options options;
-    int config_fd;       /* owned */
-    bool is_replacing;   /* the three belong to the replacement under way */
-    bool is_stepping;    /* no step within a step */
-    bool has_told_slots; /* that it waits for a place */
-    int next_config_fd;  /* owned; -1 */
+    struct child_config config;      /* owned */
+    bool is_replacing;               /* the three belong to the replacement under way */
+    bool is_stepping;                /* no step within a step */
+    bool has_told_slots;             /* that it waits for a place */
+    struct child_config next_config; /* owned */
     uint32_t next_workers;
     int64_t watched_ms;
     uint32_t slots; /* items of our segment, in front; the rest are foreign ones */

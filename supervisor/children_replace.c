@@ -60,19 +60,16 @@ static void start_successor(struct children *children, enum shm_role role)
 static void finish(struct children *children, bool is_done)
 {
     children->is_replacing = false;
-    if (children->next_config_fd >= 0) {
-        close(children->next_config_fd);
-        children->next_config_fd = -1;
-    }
+    child_config_close(&children->next_config);
     children->options.replaced(is_done, children->options.arg);
 }
 
 /* From here on it can't fail: the old ones go, the new ones are the children. */
 static void commit(struct children *children)
 {
-    close(children->config_fd);
-    children->config_fd = children->next_config_fd;
-    children->next_config_fd = -1;
+    child_config_close(&children->config);
+    children->config = children->next_config;
+    children->next_config = CHILD_CONFIG_NONE;
     for (uint32_t i = 0; i < children->count; i++) {
         struct child *child = &children->items[i];
 
@@ -149,11 +146,11 @@ void children_replace_progress(struct children *children)
     children->is_stepping = false;
 }
 
-void children_replace(struct children *children, int config_fd, uint32_t workers)
+void children_replace(struct children *children, struct child_config config, uint32_t workers)
 {
     children->is_replacing = true;
     children->has_told_slots = false;
-    children->next_config_fd = config_fd;
+    children->next_config = config;
     children->next_workers = workers;
     children_replace_progress(children);
 }
@@ -167,11 +164,6 @@ void children_set_limits(struct children *children, int64_t drain_timeout_ms, in
 {
     children->options.drain_timeout_ms = drain_timeout_ms;
     children->options.watchdog_ms = watchdog_ms;
-}
-
-int children_config_fd(const struct children *children)
-{
-    return children->config_fd;
 }
 
 /* ---- one worker more, one fewer ---- */

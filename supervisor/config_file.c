@@ -5,26 +5,38 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "supervisor/credential_files.h"
 #include "supervisor/unbuilt.h"
 
-int config_file_load(const char *path, struct settings **ret, struct settings_report *report)
+int config_file_load(const char *path, enum config_purpose purpose, struct configuration *ret,
+                     struct settings_report *report)
 {
-    struct settings *settings = NULL;
+    struct configuration read = {0};
 
     if (!path && access(CONFIG_FILE_DEFAULT, F_OK) == 0) {
         path = CONFIG_FILE_DEFAULT;
     }
-    int err = settings_load(path, &settings, report);
-    if (err == 0 && unbuilt_settings(path, settings, &report->errors) > 0) {
+    int err = settings_load(path, &read.settings, report);
+    if (err == 0 && unbuilt_settings(path, read.settings, &report->errors) > 0) {
         err = -EINVAL;
+    }
+    if (err == 0) {
+        err = credential_files_read(path, read.settings, purpose == CONFIG_START, &read.credentials,
+                                    report);
     }
     if (err < 0 && report->errors.len == 0) {
         (void)buf_appendf(&report->errors, "%s: %s\n", path ? path : "defaults", strerror(-err));
     }
     if (err < 0) {
-        settings_destroy(&settings);
+        configuration_done(&read);
         return err;
     }
-    *ret = settings;
+    *ret = read;
     return 0;
+}
+
+void configuration_done(struct configuration *configuration)
+{
+    settings_destroy(&configuration->settings);
+    credentials_done(&configuration->credentials);
 }

@@ -99,19 +99,19 @@ static void print_lines(const struct buf *lines)
     }
 }
 
-/* NULL: mistakes, all told. */
-static struct settings *read_settings(const char *config, enum mode mode)
+/* False: mistakes, all told. */
+static bool read_configuration(const char *config, enum mode mode, struct configuration *ret)
 {
     struct settings_report report;
-    struct settings *settings = NULL;
 
     settings_report_init(&report);
     report.is_look_only = mode == MODE_CHECK_CONFIG || mode == MODE_PRINT_CONFIG;
-    (void)config_file_load(config, &settings, &report); /* NULL says the same */
+    const int err =
+        config_file_load(config, mode == MODE_RUN ? CONFIG_START : CONFIG_CHECK, ret, &report);
     print_lines(&report.warnings);
     print_lines(&report.errors);
     settings_report_done(&report);
-    return settings;
+    return err == 0;
 }
 
 static int print_config(const struct settings *settings)
@@ -127,27 +127,29 @@ static int print_config(const struct settings *settings)
     return is_whole ? EXIT_OK : EXIT_FAILED;
 }
 
-/* Takes over the settings. */
-static int run(struct settings *settings, enum mode mode, const struct supervisor_options *how)
+/* Takes over what the configuration holds. */
+static int run(struct configuration *configuration, enum mode mode,
+               const struct supervisor_options *how)
 {
     struct upgrade_state *state = malloc(sizeof(*state));
     int status = EXIT_FAILED;
 
     if (!state) {
         (void)fprintf(stderr, "outboxd: out of memory\n");
-        settings_destroy(&settings);
+        configuration_done(configuration);
         return EXIT_FAILED;
     }
     const int taken = upgrade_state_take(state);
     if (taken < 0) {
-        settings_destroy(&settings); /* told */
+        configuration_done(configuration); /* told */
     } else if (mode == MODE_CHECK) {
-        status = supervisor_check(settings, taken ? state : NULL) < 0 ? EXIT_FAILED : EXIT_OK;
-        settings_destroy(&settings);
+        status = supervisor_check(configuration->settings, taken ? state : NULL) < 0 ? EXIT_FAILED
+                                                                                     : EXIT_OK;
+        configuration_done(configuration);
     } else {
         log_info(taken ? "outboxd goes on" : "outboxd starts", "version", OUTBOXD_VERSION,
-                 "state_dir", settings->state_dir);
-        status = supervisor_run(settings, how, taken ? state : NULL);
+                 "state_dir", configuration->settings->state_dir);
+        status = supervisor_run(configuration, how, taken ? state : NULL);
     }
     if (taken > 0) {
         upgrade_state_done(state);
@@ -156,19 +158,20 @@ static int run(struct settings *settings, enum mode mode, const struct superviso
     return status;
 }
 
-static int run_with_log(struct settings *settings, enum mode mode,
+static int run_with_log(struct configuration *configuration, enum mode mode,
                         const struct supervisor_options *how)
 {
+    const struct settings *settings = configuration->settings;
     const int err =
         log_init("supervisor", settings->log_level, settings->log_format, settings->log_file);
 
     if (err < 0) {
         (void)fprintf(stderr, "outboxd: cannot open log.file %s: %s\n", settings->log_file,
                       strerror(-err));
-        settings_destroy(&settings);
+        configuration_done(configuration);
         return EXIT_BAD_CONFIG;
     }
-    const int status = run(settings, mode, how);
+    const int status = run(configuration, mode, how);
     log_done();
     return status;
 }
@@ -194,19 +197,19 @@ int main(int argc, char **argv)
     if (mode == MODE_RUN) {
         signals_block(true); /* until the loop takes them: none ends us in between */
     }
-    struct settings *settings = read_settings(run_options.config, mode);
-    if (!settings) {
+    struct configuration configuration;
+    if (!read_configuration(run_options.config, mode, &configuration)) {
         return EXIT_BAD_CONFIG;
     }
     if (mode == MODE_RUN || mode == MODE_CHECK) {
-        return run_with_log(settings, mode, &run_options);
+        return run_with_log(&configuration, mode, &run_options);
     }
     int status = EXIT_OK;
     if (mode == MODE_CHECK_CONFIG) {
         (void)puts("configuration is good");
     } else {
-        status = print_config(settings);
+        status = print_config(configuration.settings);
     }
-    settings_destroy(&settings);
+    configuration_done(&configuration);
     return status;
 }

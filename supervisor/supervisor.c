@@ -195,13 +195,11 @@ int supervisor_make_children(struct supervisor *supervisor, uint32_t foreign)
         .replaced = supervisor_replaced,
         .arg = supervisor,
     };
-    const int fd = supervisor_child_config(supervisor, supervisor->settings);
+    struct child_config config;
+    const int err = supervisor_child_config(supervisor, supervisor->settings,
+                                            &supervisor->credentials, &config);
 
-    if (fd < 0) {
-        log_error("cannot write the children's configuration", "error", strerror(-fd));
-        return fd;
-    }
-    return children_create(&supervisor->children, &options, fd, foreign);
+    return err < 0 ? err : children_create(&supervisor->children, &options, config, foreign);
 }
 
 static void run_children(struct supervisor *supervisor)
@@ -362,17 +360,20 @@ static void on_tick(uv_timer_t *timer)
     status_tick(supervisor);
 }
 
-int supervisor_run(struct settings *settings, const struct supervisor_options *options,
+int supervisor_run(struct configuration *configuration, const struct supervisor_options *options,
                    const struct upgrade_state *state)
 {
     struct supervisor supervisor = {
         .options = options,
-        .settings = settings,
+        .settings = configuration->settings,
+        .credentials = configuration->credentials,
         .phase = PHASE_STORE,
         .lifeline = {-1, -1},
         .preflight = {.is_over = true},
     };
     struct supervisor *self = &supervisor;
+
+    *configuration = (struct configuration){0};
 
     generation_init(&self->generation);
     listeners_init(&self->listeners);
@@ -380,6 +381,7 @@ int supervisor_run(struct settings *settings, const struct supervisor_options *o
     if (uv_loop_init(&self->loop) < 0) {
         log_error("cannot make an event loop");
         settings_destroy(&self->settings);
+        credentials_done(&self->credentials);
         return 1;
     }
     (void)uv_timer_init(&self->loop, &self->tick); /* never fails */

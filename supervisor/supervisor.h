@@ -2,7 +2,7 @@
 #ifndef SUPERVISOR_SUPERVISOR_H
 #define SUPERVISOR_SUPERVISOR_H
 
-#include "common/base/settings.h"
+#include "supervisor/config_file.h"
 
 struct upgrade_state;
 
@@ -11,10 +11,11 @@ struct supervisor_options {
     char *const *argv;  /* as we were called: for the next program (USR2) */
 };
 
-/* Runs until stopped by a signal, or until the start fails. Takes over the settings. `state`: what
+/* Runs until stopped by a signal, or until the start fails. Takes over what the
+ * configuration holds. `state`: what
  * an older program handed over (descriptors are taken over), NULL for a start from nothing. Returns
  * the exit status: 0 drained, 1 failed or ended at once, 2 bad configuration. */
-int supervisor_run(struct settings *settings, const struct supervisor_options *options,
+int supervisor_run(struct configuration *configuration, const struct supervisor_options *options,
                    const struct upgrade_state *state);
 
 /* `--check`: whether this program could start with these settings, without starting anything; with

@@ -88,52 +88,72 @@ static void log_lines(const struct buf *lines, bool are_mistakes)
     }
 }
 
-/* NULL: it is not usable, all told. */
-static struct settings *read_next(struct supervisor *supervisor)
+int supervisor_keep_running(struct settings *fresh, const struct settings *configured,
+                            const struct settings *running, struct buf *ret_left)
+{
+    const int err = settings_keep_running(fresh, configured, running, ret_left);
+
+    if (err == -EACCES) {
+        log_error(
+            "without token_file other machines could call the API: it goes on to listen as it "
+            "did when it was started",
+            "mend", "leave token_file in, or restart with the new `listen`");
+    } else if (err < 0) {
+        log_error("out of memory");
+    }
+    return err;
+}
+
+/* Sets `next` and what belongs to it. False: it is not usable, all told. */
+static bool read_next(struct supervisor *supervisor)
 {
     struct settings_report report;
-    struct settings *fresh = NULL;
+    struct configuration fresh = {0};
     struct buf left;
 
     settings_report_init(&report);
     buf_init(&left, TEXT_MAX);
-    int err = config_file_load(supervisor->options->config, &fresh, &report);
+    int err = config_file_load(supervisor->options->config, CONFIG_CHECK, &fresh, &report);
     log_lines(&report.warnings, false);
     log_lines(&report.errors, true);
     settings_report_done(&report);
     if (err == 0) {
-        err = settings_keep_running(fresh, supervisor->configured, supervisor->settings, &left);
-        if (err < 0) {
-            log_error("out of memory");
-        }
+        err = supervisor_keep_running(fresh.settings, supervisor->configured, supervisor->settings,
+                                      &left);
     }
     if (err == 0 && left.len > 0) {
         log_warn("changed settings that need a restart: left as they are", "settings", left.bytes);
     }
     buf_done(&left);
     if (err < 0) {
-        settings_destroy(&fresh);
+        configuration_done(&fresh);
+        return false;
     }
-    return fresh;
+    supervisor->next = fresh.settings;
+    supervisor->next_credentials = fresh.credentials;
+    return true;
 }
 
 void supervisor_replace_children(struct supervisor *supervisor)
 {
-    const int fd = supervisor_child_config(supervisor, supervisor->next);
+    struct child_config config;
 
-    if (fd < 0) {
-        log_error("cannot write the children's configuration", "error", strerror(-fd));
+    if (supervisor_child_config(supervisor, supervisor->next, &supervisor->next_credentials,
+                                &config) < 0) {
         supervisor_replaced(false, supervisor);
         return;
     }
-    children_replace(supervisor->children, fd, settings_worker_count(supervisor->next));
+    children_replace(supervisor->children, config, settings_worker_count(supervisor->next));
 }
 
 static void put_in_force(struct supervisor *supervisor)
 {
     settings_destroy(&supervisor->settings);
+    credentials_done(&supervisor->credentials);
     supervisor->settings = supervisor->next;
+    supervisor->credentials = supervisor->next_credentials;
     supervisor->next = NULL;
+    supervisor->next_credentials = (struct credentials){0};
     const struct settings *settings = supervisor->settings;
 
     log_configure(settings->log_level, settings->log_format);
@@ -152,6 +172,7 @@ void supervisor_replaced(bool is_done, void *arg)
                  LOG_I64(settings_worker_count(supervisor->settings)));
     } else {
         settings_destroy(&supervisor->next);
+        credentials_done(&supervisor->next_credentials);
         log_error("a new child did not become ready: the old ones go on as they were", "mend",
                   "see its messages above, then send the signal again");
     }
@@ -171,8 +192,7 @@ void supervisor_reload(struct supervisor *supervisor)
         return;
     }
     notify_reloading("reloading");
-    supervisor->next = read_next(supervisor);
-    if (!supervisor->next) {
+    if (!read_next(supervisor)) {
         log_error("the configuration has mistakes: nothing was changed", "mend",
                   "correct it (outboxd --check-config), then send HUP again");
         tell_end(supervisor, false, "serving; the last reload was refused");
@@ -225,9 +245,10 @@ static struct upgrade_state *make_state(const struct supervisor *supervisor)
     kind_labels_print(&supervisor->kinds, state->kinds);
     state->configured = text_of(supervisor->configured);
     state->running = text_of(supervisor->settings);
+    state->credentials = credentials_print(&supervisor->credentials);
     state->totals = metric_totals_export(supervisor->shm);
     children_each_record(supervisor->children, note_child, state);
-    if (!state->configured || !state->running) {
+    if (!state->configured || !state->running || !state->credentials) {
         upgrade_state_done(state);
         free(state);
         return NULL;

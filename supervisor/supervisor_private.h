@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "common/access/credentials.h"
 #include "common/base/kind_labels.h"
 #include "common/shm/shm.h"
 #include "common/shm/wake.h"
@@ -39,6 +40,8 @@ struct supervisor {
     /* Owned. What is in force; as it was first started, before anything was resolved (settings that
      * need a restart are compared with it); what comes with the replacement under way, or NULL. */
     struct settings *settings, *configured, *next;
+    /* Of the API, with `settings` and with `next`. */
+    struct credentials credentials, next_credentials;
     uv_loop_t loop;
     enum phase phase;
     int exit_status;
@@ -89,8 +92,9 @@ int supervisor_restore_children(struct supervisor *supervisor, const struct upgr
 int takeover_settings(const struct upgrade_state *state, struct settings *fresh,
                       struct settings **ret_configured, struct settings **ret_running);
 int supervisor_find_programs(struct program_path *api, struct program_path *worker);
-/* The descriptor of a configuration for children, with their kinds in the register; -errno. */
-int supervisor_child_config(struct supervisor *supervisor, const struct settings *settings);
+/* A configuration for children, with their kinds in the register. 0 or -errno (logged). */
+int supervisor_child_config(struct supervisor *supervisor, const struct settings *settings,
+                            const struct credentials *credentials, struct child_config *ret);
 /* Makes the children's object; they run from supervisor_set_up on if an older program started them.
  */
 int supervisor_make_children(struct supervisor *supervisor, uint32_t foreign);
@@ -106,6 +110,9 @@ void supervisor_stop(struct supervisor *supervisor, bool is_now);
 void supervisor_reload(struct supervisor *supervisor);
 void supervisor_upgrade(struct supervisor *supervisor);
 void supervisor_change_workers(struct supervisor *supervisor, int by);
+/* settings_keep_running, and what is wrong logged. */
+int supervisor_keep_running(struct settings *fresh, const struct settings *configured,
+                            const struct settings *running, struct buf *ret_left);
 /* Puts `next` in force by replacing all children. */
 void supervisor_replace_children(struct supervisor *supervisor);
 void supervisor_replaced(bool is_done, void *arg);

@@ -119,10 +119,15 @@ int supervisor_find_programs(struct program_path *api, struct program_path *work
     return err;
 }
 
-int supervisor_child_config(struct supervisor *supervisor, const struct settings *settings)
+int supervisor_child_config(struct supervisor *supervisor, const struct settings *settings,
+                            const struct credentials *credentials, struct child_config *ret)
 {
     kind_labels_add(&supervisor->kinds, settings);
-    return child_config_create(settings);
+    const int err = child_config_create(settings, credentials, ret);
+    if (err < 0) {
+        log_error("cannot write the children's configuration", "error", strerror(-err));
+    }
+    return err;
 }
 
 /* The children's current folder may be another one day. */
@@ -235,4 +240,6 @@ void supervisor_tear_down(struct supervisor *supervisor)
     settings_destroy(&supervisor->settings);
     settings_destroy(&supervisor->configured);
     settings_destroy(&supervisor->next);
+    credentials_done(&supervisor->credentials);
+    credentials_done(&supervisor->next_credentials);
 }

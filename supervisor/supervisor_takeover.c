@@ -32,7 +32,9 @@ int takeover_settings(const struct upgrade_state *state, struct settings *fresh,
 
     err = err == 0 ? parse("as it runs", state->running, ret_running) : err;
     buf_init(&left, 1U << 16);
-    err = err == 0 ? settings_keep_running(fresh, *ret_configured, *ret_running, &left) : err;
+    if (err == 0) {
+        err = supervisor_keep_running(fresh, *ret_configured, *ret_running, &left);
+    }
     if (err == 0 && left.len > 0) {
         log_warn("changed settings that need a restart: left as they are", "settings", left.bytes);
     }
@@ -43,15 +45,21 @@ int takeover_settings(const struct upgrade_state *state, struct settings *fresh,
 static int take_settings(struct supervisor *supervisor, const struct upgrade_state *state)
 {
     struct settings *running = NULL;
-    const int err =
-        takeover_settings(state, supervisor->settings, &supervisor->configured, &running);
+    int err = takeover_settings(state, supervisor->settings, &supervisor->configured, &running);
 
+    struct credentials credentials = {0};
+
+    if (err == 0 && state->credentials) { /* a version before ours has none */
+        err = credentials_parse(span_of(state->credentials), &credentials);
+    }
     if (err < 0) {
         settings_destroy(&running);
         return err;
     }
     supervisor->next = supervisor->settings;
+    supervisor->next_credentials = supervisor->credentials;
     supervisor->settings = running;
+    supervisor->credentials = credentials;
     return 0;
 }
 

@@ -20,9 +20,6 @@ size_t unbuilt_settings(const char *config, const struct settings *s, struct buf
         bool is_used;
         const char *setting, *advice;
     } rows[] = {
-        {s->token_file, "token_file", "listen on loopback or a Unix socket and leave it out"},
-        {s->tls_certificate, "tls.certificate",
-         "put a proxy in front that ends TLS and leave it out"},
         {s->targets_rate > 0, "targets.rate", "leave it out, or 0"},
     };
     size_t count = 0;

@@ -1,5 +1,5 @@
 /* Settings that the contract names and this version does not carry out yet: refused, so that nobody
- * relies on what does not happen (a token file that nobody reads would open the API). Pure. */
+ * relies on what does not happen. Pure. */
 #ifndef SUPERVISOR_UNBUILT_H
 #define SUPERVISOR_UNBUILT_H
 

@@ -39,6 +39,7 @@ void upgrade_state_done(struct upgrade_state *state)
 {
     forget(state->configured);
     forget(state->running);
+    forget(state->credentials);
     json_decref(state->totals);
     upgrade_state_init(state);
 }
@@ -113,6 +114,12 @@ static json_t *document(const struct upgrade_state *state)
         "wakes", numbers(state->wakes, SHM_SLOT_MAX), "kinds", state->kinds, "configured",
         state->configured, "running", state->running, "children", children(state));
 
+    if (json && state->credentials) {
+        if (json_object_set_new(json, "credentials", json_string(state->credentials)) < 0) {
+            json_decref(json);
+            return NULL;
+        }
+    }
     if (json && state->totals) {
         (void)json_object_set(json, "totals", state->totals); /* counters begin anew else */
     }
@@ -252,6 +259,7 @@ static bool take_document(const json_t *json, struct upgrade_state *state)
     const char *kinds = json_string_value(json_object_get(json, "kinds"));
     const char *configured = json_string_value(json_object_get(json, "configured"));
     const char *running = json_string_value(json_object_get(json, "running"));
+    const char *credentials = json_string_value(json_object_get(json, "credentials"));
     int64_t version, store;
 
     if (!take_number(json, "version", VERSION, VERSION, &version) ||
@@ -264,7 +272,8 @@ static bool take_document(const json_t *json, struct upgrade_state *state)
     state->totals = json_incref(json_object_get(json, "totals"));
     state->configured = strdup(configured);
     state->running = strdup(running);
-    return state->configured && state->running &&
+    state->credentials = credentials ? strdup(credentials) : NULL;
+    return state->configured && state->running && (state->credentials || !credentials) &&
            take_hex(json, "generation", &state->generation) &&
            take_fd_member(json, "supervisor_lock", &state->supervisor_lock) &&
            take_fd_member(json, "slot_lock", &state->slot_lock) &&

@@ -30,6 +30,7 @@ struct upgrade_state {
     char kinds[KIND_LABELS_TEXT_MAX];
     /* Owned: YAML with secrets, as the daemon was first started, and as its children run. */
     char *configured, *running;
+    char *credentials; /* owned: what the API has beside it, as JSON (credentials.h) */
     struct child_record children[UPGRADE_CHILDREN_MAX];
     size_t child_count;
     struct json_t *totals; /* owned: metric_totals.h; NULL: none */

@@ -10,6 +10,8 @@
  *         when the supervisor is gone
  *   6     ready: write end of a pipe; "READY\n" once    the old process goes only after that
  *         it serves
+ *   7     credentials: sealed memfd, JSON with        who may call, the key of the listener;
+ *         hashes of tokens and a TLS key                api only
  *   16…   listening sockets, in the order of `listen`   shared by old and new process; api only
  *   64+n  eventfd of slot n (see wake.h)                to wake a peer, to be woken
  */
@@ -24,6 +26,7 @@ enum inherit_fd {
     INHERIT_SHM = 4,
     INHERIT_LIFELINE = 5,
     INHERIT_READY = 6,
+    INHERIT_CREDENTIALS = 7,
     INHERIT_LISTEN_FIRST = 16,
     INHERIT_LISTEN_MAX = 16, /* at most this many listeners */
     INHERIT_EVENTFD_FIRST = 64,

@@ -116,7 +116,9 @@ void settings_destroy(struct settings **settings);
 /* A configuration that is taken over by a running daemon (SIGHUP): every setting of `fresh` that
  * needs a restart gets the value of `running`. Where it stands otherwise in `fresh` than in
  * `configured` (what the running daemon was started with, before it resolved anything), its key is
- * appended to *ret_left, separated by ", ". 0 or -ENOMEM; then `fresh` is of no use. */
+ * appended to *ret_left, separated by ", ". 0, -ENOMEM, or -EACCES: together they would let other
+ * machines call the API without a token (`listen` is kept, token_file is not); then `fresh` is of
+ * no use. */
 int settings_keep_running(struct settings *fresh, const struct settings *configured,
                           const struct settings *running, struct buf *ret_left);
 /* An equal one of its own. 0 or -ENOMEM. */

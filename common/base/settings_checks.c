@@ -51,6 +51,21 @@ static const char *check_listen(const char *text, struct scratch *scratch)
     return listen_address_parse(text, &address, &reason) < 0 ? reason : NULL;
 }
 
+/* As a browser writes it: anything else would never be equal to one. */
+static const char *check_origin(const char *text, struct scratch *scratch)
+{
+    const char *host = strncmp(text, "https://", 8) == 0  ? text + 8
+                       : strncmp(text, "http://", 7) == 0 ? text + 7
+                                                          : "";
+
+    (void)scratch;
+    return *host == '\0' ||
+                   strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") != strlen(host)
+               ? "is no origin: http:// or https://, a host in lower case, :PORT if it is not the "
+                 "usual one, and nothing behind it (https://app.example.org); * is not taken"
+               : NULL;
+}
+
 static const char *check_node(const char *text, struct scratch *scratch)
 {
     (void)scratch;
@@ -221,6 +236,8 @@ static const struct {
     {SETTING_token_file, check_line},
     {SETTING_tls_certificate, check_line},
     {SETTING_tls_key, check_line},
+    {SETTING_tls_client_ca, check_line},
+    {SETTING_http_cors_origins, check_origin},
     {SETTING_log_file, check_line},
 };
 

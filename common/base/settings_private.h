@@ -163,6 +163,8 @@ void settings_read_secrets(struct settings_source *source, struct settings *sett
                            const struct settings_lines *lines);
 void settings_check_values(struct settings_source *source, const struct settings *settings,
                            const struct settings_lines *lines);
+/* Whether other machines could call the API without a token. */
+bool settings_let_strangers_in(const struct settings *settings);
 void settings_check_rules(struct settings_source *source, const struct settings *settings,
                           const struct settings_lines *lines);
 

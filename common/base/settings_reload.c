@@ -122,7 +122,7 @@ int settings_keep_running(struct settings *fresh, const struct settings *configu
             return err;
         }
     }
-    return 0;
+    return settings_let_strangers_in(fresh) ? -EACCES : 0;
 }
 
 int settings_copy(const struct settings *settings, struct settings **ret)

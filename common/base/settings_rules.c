@@ -40,8 +40,11 @@ static const char *longest_name(const struct settings *settings)
     return "a kind's timeout";
 }
 
-static bool listens_beyond_loopback(const struct settings *settings)
+bool settings_let_strangers_in(const struct settings *settings)
 {
+    if (settings->token_file) {
+        return false;
+    }
     for (size_t i = 0; i < settings->listen.count; i++) {
         struct listen_address address;
         const char *reason;
@@ -91,11 +94,12 @@ static void check_top_level(struct settings_source *source, const struct setting
     CONFIG_RULE(max_verify_backoff, verify_backoff, s->max_verify_backoff < s->verify_backoff,
                 "%s is less than verify_backoff (%s)", show_ms(s->max_verify_backoff).text, show_ms(s->verify_backoff).text)
     CONFIG_RULE(tls_certificate, tls_certificate, s->tls_certificate && !s->tls_key, "is given without tls.key")
+    CONFIG_RULE(tls_client_ca, tls_certificate, s->tls_client_ca && !s->tls_certificate, "is given without tls.certificate")
     CONFIG_RULE(tls_key, tls_key, !s->tls_certificate && s->tls_key, "is given without tls.certificate")
     CONFIG_RULE(listen, listen, s->listen.count == 0, "is empty: the API must listen somewhere")
     CONFIG_RULE(listen, listen, s->listen.count > INHERIT_LISTEN_MAX, "has %zu addresses, more than %d", s->listen.count, (int)INHERIT_LISTEN_MAX)
     CONFIG_RULE(listen, listen, twice(&s->listen), "names %s twice", twice(&s->listen))
-    CONFIG_RULE(listen, token_file, listens_beyond_loopback(s) && !s->token_file,
+    CONFIG_RULE(listen, token_file, settings_let_strangers_in(s),
                 "other machines could call the API without a token: give token_file, or listen on 127.0.0.1, [::1] or unix: only")
     CONFIG_RULE(store_password_file, store_url, s->store_password_file && !s->store_url,
                 "is given without store.url (the embedded store has no password)")
