@@ -17,6 +17,8 @@ struct shm;
 struct metrics;
 struct health;
 struct event_hub;
+struct token_table;
+struct credentials;
 struct server;
 struct request;
 
@@ -29,6 +31,8 @@ struct api {
     struct health *health;
     struct event_hub *events;
     struct server *server;
+    const struct token_table *tokens;      /* NULL: none is asked for */
+    const struct credentials *credentials; /* of the listeners, until they are there */
     struct hints hints;
     struct entropy entropy;
     const char *durability; /* value of Outbox-Durability */
@@ -43,7 +47,7 @@ struct api {
 struct api *api_of(const struct request *request);
 
 /* The handlers of routes.def. Each answers the request now or later, exactly once (request.h). */
-#define ROUTE(id, method, pattern, body, handler, label)                                           \
+#define ROUTE(id, method, pattern, body, access, handler, label)                                   \
     void handler(struct api *api, struct request *request);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls" /* a handler may serve two routes */

@@ -7,6 +7,7 @@
 #include "api/api.h"
 #include "api/event_private.h"
 #include "api/event_text.h"
+#include "common/access/token_table.h"
 #include "common/base/clock.h"
 #include "common/shm/metrics.h"
 
@@ -75,6 +76,8 @@ void event_reader_ends(const struct event_reader *reader, bool is_cut)
 {
     if (is_cut && !reader->hub->is_draining) {
         metrics_add(reader->hub->api->metrics, METRIC_event_readers_cut_total, 0, 1);
+        metrics_add(reader->hub->api->metrics, METRIC_http_limited_total,
+                    LABEL_HTTP_LIMIT_EVENT_READER, 1);
     }
 }
 
@@ -146,12 +149,20 @@ struct stream_id *reader_at(struct event_reader *reader, uint32_t partition)
     return &reader->at[reads_all(reader) ? partition : 0];
 }
 
+static bool may_see(const struct event_reader *reader, struct span workspace)
+{
+    const struct access_token *caller = reader->options.caller;
+
+    return !caller || access_token_may_touch(caller, workspace);
+}
+
 bool reader_wants(const struct event_reader *reader, struct span workspace, struct span session)
 {
     const struct event_reader_options *options = &reader->options;
 
     return (options->workspace.len == 0 || span_equal(options->workspace, workspace)) &&
-           (options->session.len == 0 || span_equal(options->session, session));
+           (options->session.len == 0 || span_equal(options->session, session)) &&
+           may_see(reader, workspace);
 }
 
 void reader_wake(struct event_reader *reader)
@@ -243,6 +254,10 @@ static size_t copy_record(struct event_reader *reader, char *out, size_t max)
 
     if (!record) {
         reader_cut(reader);
+        return 0;
+    }
+    if (reader->sent == 0 && !may_see(reader, record->workspace)) {
+        reader->cursor = next_of(reader, record);
         return 0;
     }
     const struct span head = reads_all(reader) ? record->head_all : record->head;

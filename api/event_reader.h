@@ -9,13 +9,15 @@
 #include "common/core/span.h"
 #include "common/store/store_conn.h"
 
+struct access_token;
 struct event_hub;
 struct event_reader;
 
 struct event_reader_options {
-    struct span workspace;     /* empty: everything */
-    struct span session;       /* empty: the whole workspace */
-    struct span last_event_id; /* empty: from now on */
+    struct span workspace;             /* empty: everything */
+    struct span session;               /* empty: the whole workspace */
+    struct span last_event_id;         /* empty: from now on */
+    const struct access_token *caller; /* whose workspaces alone are told; NULL: all */
     /* Runs once, perhaps before event_reader_join has returned: the stream can begin (STORE_OK), or
      * not. Nothing that happens after STORE_OK is missed. */
     void (*joined)(enum store_result result, void *arg);

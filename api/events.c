@@ -45,7 +45,6 @@ static void on_joined(enum store_result result, void *arg)
         return;
     }
     request_answer_stream(request, 200, CONTENT_TYPE);
-    request_answer_header(request, "Cache-Control", "no-cache");
     request_answer_header(request, "X-Accel-Buffering", "no"); /* nginx would hold events back */
 }
 
@@ -60,6 +59,7 @@ void handle_events(struct api *api, struct request *request)
         .workspace = request->params.workspace,
         .session = request->params.session,
         .last_event_id = last,
+        .caller = request->caller,
         .joined = on_joined,
         .wake = on_wake,
         .cut = on_cut,

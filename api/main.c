@@ -14,6 +14,8 @@
 #include "api/event_hub.h"
 #include "api/health.h"
 #include "api/server.h"
+#include "common/access/credentials.h"
+#include "common/access/token_table.h"
 #include "common/base/clock.h"
 #include "common/base/inherit.h"
 #include "common/base/inherit_settings.h"
@@ -36,9 +38,11 @@
 #define OPEN_AT_LATEST_MS 2000
 #define STORE_OUTSTANDING 4096 /* per connection; beyond: 503 */
 #define STORE_TIMEOUT_MS  10000
+#define MISTAKES_MAX      65536
 
 struct process {
     struct api api;
+    struct credentials credentials;
     uv_signal_t on_term, on_retire, on_reopen;
     uv_poll_t on_lifeline;
     uv_timer_t heartbeat, opening;
@@ -177,6 +181,7 @@ static void on_opening(uv_timer_t *timer)
         fds[i] = INHERIT_LISTEN_FIRST + (int)i;
     }
     const int err = server_listen(process->api.server, fds, process->listener_count);
+    credentials_done(&process->credentials); /* the library has what it needs of them */
     if (err < 0) {
         log_error("cannot serve the listening sockets", "error", strerror(-err));
         exit(1); /* the supervisor starts another */
@@ -278,8 +283,28 @@ static void stop(struct process *process)
     hints_done(&api->hints);
 }
 
+/* Who may call, as the supervisor has checked it. Whatever is not as it should be ends the process:
+ * without its tokens it would serve everybody. */
+static int read_tokens(const struct settings *settings, const struct credentials *credentials,
+                       struct token_table **ret)
+{
+    struct buf mistakes;
+
+    if (!settings->token_file) {
+        return 0;
+    }
+    if (!credentials->tokens) {
+        return -EPROTO;
+    }
+    buf_init(&mistakes, MISTAKES_MAX);
+    const int err = token_table_parse("token_file", span_of(credentials->tokens), ret, &mistakes);
+    buf_done(&mistakes); /* told by the supervisor, which let none pass */
+    return err;
+}
+
 static int run(const struct inherit_args *args, const struct settings *settings)
 {
+    struct token_table *tokens = NULL;
     char durability[32];
     uv_loop_t loop;
     struct process process = {
@@ -294,8 +319,20 @@ static int run(const struct inherit_args *args, const struct settings *settings)
                 .generation = args->generation,
             },
     };
-    int err = uv_loop_init(&loop);
+    int err = credentials_read(INHERIT_CREDENTIALS, &process.credentials);
 
+    close(INHERIT_CREDENTIALS);
+    err = err == 0 ? read_tokens(settings, &process.credentials, &tokens) : err;
+    if (err == 0 && settings->tls_certificate && !process.credentials.certificate) {
+        err = -EPROTO;
+    }
+    if (err < 0) {
+        log_error("cannot read the inherited credentials", "error", strerror(-err));
+        return 1;
+    }
+    process.api.tokens = tokens;
+    process.api.credentials = &process.credentials;
+    err = uv_loop_init(&loop);
     kind_labels_parse(&process.api.kinds, args->kinds ? args->kinds : "");
     raise_descriptor_limit(settings);
     err = err == 0 ? create_parts(&process, args) : err;
@@ -309,6 +346,8 @@ static int run(const struct inherit_args *args, const struct settings *settings)
     stop(&process);
     uv_loop_close(&loop);
     shm_destroy(&process.api.shm);
+    token_table_destroy(&tokens);
+    credentials_done(&process.credentials);
     return 0;
 }
 

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "api/head.h"
+#include "api/limits.h"
 #include "api/server.h"
+#include "common/access/token_table.h"
 #include "common/base/log.h"
 #include "common/store/store_conn.h"
 
@@ -71,6 +74,17 @@ bool request_query_text(const struct request *request, const char *name, char *r
     return true;
 }
 
+bool request_is_trusted(const struct request *request)
+{
+    return !api_of(request)->tokens || request->caller;
+}
+
+bool request_may_see(const struct request *request, struct span workspace)
+{
+    return !api_of(request)->tokens ||
+           (request->caller && access_token_may_touch(request->caller, workspace));
+}
+
 void request_answer_header(struct request *request, const char *name, const char *value)
 {
     if (request->response) {
@@ -84,8 +98,11 @@ static void answer(struct request *request, unsigned status, const char *content
 {
     request->status = status;
     request->response = response;
-    if (response) {
+    if (response && content_type) {
         request_answer_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    }
+    if (response) {
+        head_add_to_answer(request);
     }
     server_answered(request);
 }
@@ -168,6 +185,7 @@ void request_problem(struct request *request, enum problem_id problem, struct sp
 {
     const struct problem *row = problem_get(problem);
 
+    limits_count_problem(api_of(request)->metrics, problem);
     buf_reset(&request->out);
     problem_write(problem, detail, &request->out);
     request_answer(request, row->status, PROBLEM_CONTENT_TYPE,
@@ -181,5 +199,9 @@ void request_problem(struct request *request, enum problem_id problem, struct sp
 
 void request_store_failed(struct request *request, enum store_result result)
 {
+    if (result == STORE_FULL) {
+        request_problem(request, PROBLEM_OVERLOADED, (struct span){0});
+        return;
+    }
     request_problem(request, PROBLEM_STORE_UNAVAILABLE, span_of(store_result_help(result)));
 }

@@ -16,6 +16,7 @@
 #include "common/core/keys.h"
 #include "common/store/store_conn.h"
 
+struct access_token;
 struct MHD_Connection;
 struct MHD_Response;
 struct server;
@@ -51,7 +52,12 @@ struct request {
     uint64_t body_seen;    /* bytes that came, kept or not */
     enum problem_id early; /* decided before the body was read; PROBLEM_NONE: none */
     unsigned allowed;      /* for 405 */
-    int64_t complete_ns;   /* monotonic: when the request was complete */
+    const struct access_token
+        *caller;       /* whose token it shows; NULL: nobody's, or none is asked for */
+    bool is_preflight; /* a browser asks what a page may send */
+    bool is_from_listed_origin;
+    size_t body_kept;    /* of server.c's account of all bodies */
+    int64_t complete_ns; /* monotonic: when the request was complete */
     /* For handlers: what they need again when the store has answered. */
     struct buf out;
     char cmid[CMID_MAX];
@@ -60,7 +66,7 @@ struct request {
     struct span session; /* of the entry: in the path or in `lane` */
     struct request_stream stream;
     uint32_t offset; /* lists: how far they came */
-    uint32_t listed, limit;
+    uint32_t listed, limit, asked;
     void *context; /* of an operation that takes several steps: owned by its handler */
     struct MHD_Response *response;
     unsigned status;
@@ -78,6 +84,12 @@ struct span request_query(const struct request *request, const char *name);
  * Absent: *ret stays. */
 bool request_query_text(const struct request *request, const char *name, char *room, size_t cap,
                         struct span *ret);
+
+/* Whether whoever asks may know of this workspace: for lists, and for routes without one in their
+ * path. */
+bool request_may_see(const struct request *request, struct span workspace);
+/* Whether it shows a token, or none is asked for. */
+bool request_is_trusted(const struct request *request);
 
 /* Each answer below ends the request, except that headers are added to it right after. One per
  * request. */

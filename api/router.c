@@ -3,20 +3,31 @@
 
 enum body_rule { BODY_NONE, BODY_JSON };
 
+enum route_access {
+    ACCESS_OPEN,
+    ACCESS_CLIENT,
+    ACCESS_OPERATOR,
+    ACCESS_ADMIN,
+};
+
 struct route {
     const char *pattern;
     enum http_method method;
     enum body_rule body;
+    enum route_access access;
 };
 
 static const struct route routes[ROUTE_COUNT] = {
-#define ROUTE(id, method_, pattern_, body_, handler, label)                                        \
-    [ROUTE_##id] = {.method = HTTP_##method_, .pattern = pattern_, .body = BODY_##body_},
+#define ROUTE(id, method_, pattern_, body_, access_, handler, label)                               \
+    [ROUTE_##id] = {.method = HTTP_##method_,                                                      \
+                    .pattern = pattern_,                                                           \
+                    .body = BODY_##body_,                                                          \
+                    .access = ACCESS_##access_},
 #include "api/routes.def"
 };
 
 const char *const route_labels[ROUTE_COUNT] = {
-#define ROUTE(id, method, pattern, body, handler, label) [ROUTE_##id] = label,
+#define ROUTE(id, method, pattern, body, access, handler, label) [ROUTE_##id] = label,
 #include "api/routes.def"
 };
 
@@ -38,6 +49,28 @@ enum http_method http_method_of(const char *name)
 const char *http_method_name(enum http_method method)
 {
     return method < HTTP_METHOD_COUNT ? method_names[method] : "";
+}
+
+bool route_is_open(enum route_id route)
+{
+    return route < ROUTE_COUNT && routes[route].access == ACCESS_OPEN;
+}
+
+enum access_role route_least_role(enum route_id route)
+{
+    static const enum access_role roles[] = {
+        [ACCESS_OPEN] = ROLE_CLIENT,
+        [ACCESS_CLIENT] = ROLE_CLIENT,
+        [ACCESS_OPERATOR] = ROLE_OPERATOR,
+        [ACCESS_ADMIN] = ROLE_ADMIN,
+    };
+
+    return route < ROUTE_COUNT ? roles[routes[route].access] : ROLE_ADMIN;
+}
+
+bool route_has_workspace(enum route_id route)
+{
+    return route < ROUTE_COUNT && strstr(routes[route].pattern, "{ws}");
 }
 
 bool route_takes_json(enum route_id route)

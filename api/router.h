@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/access/role.h"
 #include "common/core/span.h"
 
 enum http_method {
@@ -20,7 +21,7 @@ enum http_method http_method_of(const char *name);
 const char *http_method_name(enum http_method method);
 
 enum route_id {
-#define ROUTE(id, method, pattern, body, handler, label) ROUTE_##id,
+#define ROUTE(id, method, pattern, body, access, handler, label) ROUTE_##id,
 #include "api/routes.def"
     ROUTE_COUNT,
     ROUTE_NONE = ROUTE_COUNT,
@@ -40,6 +41,13 @@ struct route_match route_find(enum http_method method, struct span path);
 
 /* Metric label values in the order of the table, for the exposition. */
 extern const char *const route_labels[ROUTE_COUNT];
+/* Whether anybody may ask, without a token too. False for ROUTE_NONE. */
+bool route_is_open(enum route_id route);
+/* What a token has to be good for at least (nothing for an open route). */
+enum access_role route_least_role(enum route_id route);
+/* Whether its path names the workspace that it is about; else its handler shows only what the
+ * caller may see (request_may_see). */
+bool route_has_workspace(enum route_id route);
 bool route_takes_json(enum route_id route);
 /* Whether its requests are counted as accepts. */
 bool route_is_accept(enum route_id route);

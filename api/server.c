@@ -1,8 +1,4 @@
-/* The library's own loop is run by ours: when its epoll descriptor is readable, when its time limit
- * is over, and once per turn after answers were made. It is never run from within a callback of its
- * own.
- *
- * A request is suspended while its handler waits for the store: the library then forgets the
+/* A request is suspended while its handler waits for the store: the library then forgets the
  * connection, whatever the client does, and an accepted message goes its way although nobody is
  * left to hear the 202. */
 #include "api/server.h"
@@ -12,48 +8,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "api/api.h"
 #include "api/connection.h"
-#include "api/epoll_filter.h"
+#include "api/head.h"
+#include "api/listener.h"
 #include "api/request.h"
 #include "common/base/clock.h"
-#include "common/base/inherit.h"
 #include "common/base/log.h"
 #include "common/base/settings.h"
 #include "common/shm/metrics.h"
 
 #define CONNECTION_MEMORY (32U << 10) /* a head has to fit; beyond: the library's own 431 */
-#define HEAD_MAX          (16U << 10) /* what PROBLEM_HEADERS_TOO_LARGE says */
-#define BODY_ALLOWANCE    (16U << 10) /* of a body, beyond text, model and payload */
 #define OUT_MAX           (512U << 20)
 #define IDLE_MS           75000
 #define WRITING_MS        60000
 #define EXPIRE_EVERY_MS   100
 #define FREE_REQUESTS_MAX 256
-#define DROPPED_BODY_MAX  (1U << 20) /* read and dropped before the connection is given up */
-
-struct listener {
-    struct server *server;
-    struct MHD_Daemon *daemon;
-    uv_poll_t poll;
-    uv_timer_t timer;
-    int fd, epoll_fd;
-};
+#define DROPPED_BODY_MAX  (1U << 20)   /* read and dropped before the connection is given up */
+#define BODIES_MAX        (256U << 20) /* kept of all bodies that come in at one time */
 
 struct server {
     struct api *api;
-    struct listener listeners[INHERIT_LISTEN_MAX];
-    uint32_t listener_count;
+    struct listeners *listeners;
     struct connections connections;
     size_t body_max;
-    uv_check_t check; /* runs the library once per turn after answers were made */
-    uv_idle_t idle;   /* keeps that turn from sleeping */
+    size_t bodies_kept; /* bytes of all requests that come in or are at work */
     uv_timer_t expire;
-    bool is_due; /* answers were made */
     bool is_draining, is_closed;
     int64_t drain_deadline_ms, cut_idle_ms;
     void (*drained)(void *arg);
@@ -61,66 +43,6 @@ struct server {
     struct request *free;
     uint32_t free_count;
 };
-
-/* ---- running the library ---- */
-
-static void on_timer(uv_timer_t *timer);
-
-static void arm(struct listener *listener)
-{
-    MHD_UNSIGNED_LONG_LONG timeout_ms;
-
-    if (MHD_get_timeout(listener->daemon, &timeout_ms) == MHD_YES) {
-        uv_timer_start(&listener->timer, on_timer, timeout_ms, 0);
-    } else {
-        uv_timer_stop(&listener->timer);
-    }
-}
-
-static void run(struct listener *listener)
-{
-    MHD_run(listener->daemon);
-    arm(listener);
-}
-
-static void on_readable(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    run(poll->data);
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-    run(timer->data);
-}
-
-static void on_idle(uv_idle_t *idle)
-{
-    (void)idle; /* only there so that the loop does not sleep while answers wait */
-}
-
-static void on_check(uv_check_t *check)
-{
-    struct server *server = check->data;
-
-    if (!server->is_due) {
-        return;
-    }
-    server->is_due = false;
-    uv_idle_stop(&server->idle);
-    for (uint32_t i = 0; i < server->listener_count; i++) {
-        run(&server->listeners[i]);
-    }
-}
-
-static void run_soon(struct server *server)
-{
-    if (!server->is_due) {
-        server->is_due = true;
-        uv_idle_start(&server->idle, on_idle);
-    }
-}
 
 /* ---- requests ---- */
 
@@ -171,6 +93,8 @@ static void request_free(struct server *server, struct request *request)
     if (request->response) {
         MHD_destroy_response(request->response);
     }
+    server->bodies_kept -= request->body_kept;
+    request->body_kept = 0;
     if (is_small && server->free_count < FREE_REQUESTS_MAX) {
         request->next_free = server->free;
         server->free = request;
@@ -190,89 +114,29 @@ static void set_phase(struct request *request, enum connection_phase phase)
     }
 }
 
-struct framing {
-    unsigned lengths, encodings;
-};
-
-static enum MHD_Result count_framing(void *cls, enum MHD_ValueKind kind, const char *name,
-                                     const char *value)
+static void drop_body(struct request *request)
 {
-    struct framing *framing = cls;
+    const size_t max = request->body.max; /* the buffer serves later requests too */
 
-    (void)kind;
-    (void)value;
-    framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-    framing->encodings += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
-    return MHD_YES;
+    request->server->bodies_kept -= request->body_kept;
+    request->body_kept = 0;
+    buf_done(&request->body);
+    buf_init(&request->body, max);
 }
 
-/* Two lengths: a proxy before us may have gone by the other one, and what we took for the next
- * request would be part of a body (RFC 9112 §6.3). The library takes the first. */
-static bool is_ambiguous(const struct request *request)
+/* What each may send is little; what all of them send at once need not be. */
+static void keep_body(struct request *request, const char *bytes, size_t len)
 {
-    struct framing framing = {0};
+    struct server *server = request->server;
+    const bool is_too_much = server->bodies_kept + len > BODIES_MAX;
 
-    MHD_get_connection_values(request->conn, MHD_HEADER_KIND, count_framing, &framing);
-    return framing.lengths + framing.encodings > 1;
-}
-
-static bool is_head_too_large(const struct request *request)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    return info && info->header_size > HEAD_MAX;
-}
-
-/* Answered before the body is read: the library then closes the connection. */
-static bool is_answered_at_once(enum problem_id problem)
-{
-    return problem == PROBLEM_TOO_LARGE || problem == PROBLEM_AMBIGUOUS_LENGTH ||
-           problem == PROBLEM_HEADERS_TOO_LARGE;
-}
-
-/* What the head alone decides; the body is then read and dropped, so that the connection stays of
- * use. */
-static void judge_head(struct request *request, const char *method, const char *url)
-{
-    const struct route_match match = route_find(http_method_of(method), span_of(url));
-
-    request->route = match.route;
-    request->params = match.params;
-    request->allowed = match.allowed;
-    if (is_ambiguous(request) || is_head_too_large(request)) {
-        request->early =
-            is_ambiguous(request) ? PROBLEM_AMBIGUOUS_LENGTH : PROBLEM_HEADERS_TOO_LARGE;
+    if (!is_too_much && buf_append(&request->body, bytes, len) == 0) {
+        request->body_kept += len;
+        server->bodies_kept += len;
         return;
     }
-    if (match.route == ROUTE_NONE) {
-        request->early = match.allowed ? PROBLEM_METHOD_NOT_ALLOWED : PROBLEM_NOT_FOUND;
-        return;
-    }
-    const struct span workspace = match.params.workspace;
-    const struct span session = match.params.session;
-
-    if ((workspace.len > 0 && !workspace_name_is_valid(workspace.ptr, workspace.len)) ||
-        (session.len > 0 && !session_name_is_valid(session.ptr, session.len))) {
-        request->early = PROBLEM_INVALID_NAME;
-    }
-    if (request->early == PROBLEM_NONE && route_takes_json(match.route)) {
-        static const char json[] = "application/json";
-        const struct span type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
-        const bool is_json =
-            type.len >= sizeof(json) - 1 && strncasecmp(type.ptr, json, sizeof(json) - 1) == 0 &&
-            (type.len == sizeof(json) - 1 || strchr("; \t", type.ptr[sizeof(json) - 1]));
-        const struct span length = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
-        /* The library has checked that it is a number. */
-        const unsigned long long announced = length.len > 0 ? strtoull(length.ptr, NULL, 10) : 0;
-
-        if (announced > request->server->body_max) {
-            request->early = PROBLEM_TOO_LARGE;
-        } else if (!is_json) {
-            request->early = PROBLEM_UNSUPPORTED_MEDIA_TYPE;
-        }
-        request->body_seen = 0;
-    }
+    request->early = is_too_much ? PROBLEM_TOO_MANY_BODIES : PROBLEM_TOO_LARGE;
+    drop_body(request);
 }
 
 /* MHD_NO: the connection ends. Whoever sends on and on is not listened to for ever, but told why.
@@ -291,9 +155,7 @@ static enum MHD_Result take_body(struct request *request, const char *bytes, siz
     if (request->early != PROBLEM_NONE || !route_takes_json(request->route)) {
         return MHD_YES;
     }
-    if (buf_append(&request->body, bytes, len) < 0) {
-        request->early = PROBLEM_TOO_LARGE;
-    }
+    keep_body(request, bytes, len);
     return MHD_YES;
 }
 
@@ -305,19 +167,7 @@ static void answer_early(struct request *request)
                                                         : LABEL_ACCEPT_RESULT_INVALID,
                     1);
     }
-    request_problem(request, request->early, (struct span){0});
-    if (request->early == PROBLEM_METHOD_NOT_ALLOWED) {
-        char allow[64] = "";
-
-        for (unsigned method = 0; method < HTTP_METHOD_COUNT; method++) {
-            if (request->allowed & 1U << method) {
-                strncat(allow, allow[0] ? ", " : "", sizeof(allow) - strlen(allow) - 1);
-                strncat(allow, http_method_name((enum http_method)method),
-                        sizeof(allow) - strlen(allow) - 1);
-            }
-        }
-        request_answer_header(request, MHD_HTTP_HEADER_ALLOW, allow);
-    }
+    head_answer(request);
 }
 
 typedef void route_handler(struct api *api, struct request *request);
@@ -325,12 +175,12 @@ typedef void route_handler(struct api *api, struct request *request);
 static void handle(struct request *request)
 {
     static route_handler *const handlers[ROUTE_COUNT] = {
-#define ROUTE(id, method, pattern, body, handler, label) [ROUTE_##id] = handler,
+#define ROUTE(id, method, pattern, body, access, handler, label) [ROUTE_##id] = handler,
 #include "api/routes.def"
     };
 
     handlers[request->route](request->server->api,
-                             request); /* judge_head let no other number pass */
+                             request); /* head_judge let no other number pass */
 }
 
 static enum MHD_Result send_answer(struct request *request)
@@ -352,7 +202,7 @@ static enum MHD_Result send_answer(struct request *request)
 void server_resume(struct request *request)
 {
     MHD_resume_connection(request->conn);
-    run_soon(request->server);
+    listeners_run_soon(request->server->listeners);
 }
 
 void server_answered(struct request *request)
@@ -390,7 +240,7 @@ static enum MHD_Result complete(struct request *request)
     request->complete_ns = clock_mono_ns();
     request->stage = REQUEST_HANDLED;
     set_phase(request, CONNECTION_WORKING);
-    if (request->early != PROBLEM_NONE) {
+    if (request->early != PROBLEM_NONE || request->is_preflight) {
         answer_early(request);
         return send_answer(request);
     }
@@ -423,8 +273,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
         request->conn = conn;
         request->connection = info ? info->socket_context : NULL;
         set_phase(request, CONNECTION_BODY);
-        judge_head(request, method, url);
-        if (is_answered_at_once(request->early)) {
+        head_judge(request, method, url);
+        if (head_is_refused_at_once(request->early)) {
             request->stage = REQUEST_HANDLED;
             answer_early(request);
             return send_answer(request);
@@ -476,9 +326,13 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 
+        const union MHD_ConnectionInfo *peer =
+            MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
         *socket_context =
-            info ? connection_create(&server->connections, (int)info->connect_fd, clock_mono_ms())
-                 : NULL;
+            info && peer ? connection_create(&server->connections, (int)info->connect_fd,
+                                             listener_tls(conn), peer->client_addr, clock_mono_ms())
+                         : NULL;
         return;
     }
     case MHD_CONNECTION_NOTIFY_CLOSED:
@@ -488,15 +342,25 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_
     }
 }
 
-/* The library's own limit counts per listener. */
 static enum MHD_Result may_connect(void *cls, const struct sockaddr *address, socklen_t len)
 {
-    const struct server *server = cls;
+    struct server *server = cls;
 
-    (void)address;
-    (void)len;
-    return server->connections.count < server->api->settings->http_max_connections ? MHD_YES
-                                                                                   : MHD_NO;
+    return connections_may_come(&server->connections, len > 0 ? address : NULL) ? MHD_YES : MHD_NO;
+}
+
+/* The first line of a request is there. What is returned would be its con_cls. */
+static void *on_first_line(void *cls, const char *uri, struct MHD_Connection *conn)
+{
+    struct server *server = cls;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    (void)uri;
+    if (info && info->socket_context) {
+        connection_begins_request(&server->connections, info->socket_context, clock_mono_ms());
+    }
+    return NULL;
 }
 
 /* It tells of every client that went away in the middle: nothing that a person must know. */
@@ -554,17 +418,10 @@ void server_drain(struct server *server, bool close_listeners, int64_t idle_ms, 
     }
     if (!server->is_draining) {
         server->is_draining = true;
-        for (uint32_t i = 0; i < server->listener_count; i++) {
-            MHD_quiesce_daemon(server->listeners[i].daemon);
-        }
+        listeners_quiesce(server->listeners);
     }
     if (close_listeners) {
-        for (uint32_t i = 0; i < server->listener_count; i++) {
-            if (server->listeners[i].fd >= 0) {
-                close(server->listeners[i].fd);
-                server->listeners[i].fd = -1;
-            }
-        }
+        listeners_close_sockets(server->listeners);
     }
     server->drain_deadline_ms = clock_mono_ms() + deadline_ms;
     server->drained = done;
@@ -573,58 +430,43 @@ void server_drain(struct server *server, bool close_listeners, int64_t idle_ms, 
 
 /* ---- start and end ---- */
 
-static int start_listener(struct server *server, int fd)
-{
-    const struct settings *settings = server->api->settings;
-    struct listener *listener = &server->listeners[server->listener_count];
-    const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-
-    listener->server = server;
-    listener->fd = fd;
-    listener->daemon = MHD_start_daemon(
-        flags, 0, may_connect, server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
-        on_library_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        settings->http_max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        settings->http_max_connections_per_address, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_path, server, MHD_OPTION_END);
-    if (!listener->daemon) {
-        return -EIO;
-    }
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-
-    if (!info || epoll_filter_add(info->epoll_fd) < 0) {
-        MHD_stop_daemon(listener->daemon);
-        return -EIO;
-    }
-    listener->epoll_fd = info->epoll_fd;
-    uv_poll_init(server->api->loop, &listener->poll, info->epoll_fd);
-    listener->poll.data = listener;
-    uv_poll_start(&listener->poll, UV_READABLE, on_readable);
-    uv_timer_init(server->api->loop, &listener->timer);
-    listener->timer.data = listener;
-    server->listener_count++;
-    return 0;
-}
-
 int server_create(struct api *api, struct server **ret)
 {
     const struct settings *settings = api->settings;
+    const struct connection_limits limits = {
+        .head_ms = settings->http_header_timeout,
+        .body_ms = settings->http_body_timeout,
+        .idle_ms = IDLE_MS,
+        .writing_ms = WRITING_MS,
+        .max = settings->http_max_connections,
+        .max_per_address = settings->http_max_connections_per_address,
+    };
     struct server *server = calloc(1, sizeof(*server));
 
     if (!server) {
         return -ENOMEM;
     }
+    const struct listener_options options = {
+        .loop = api->loop,
+        .credentials = api->credentials,
+        .connection_limit = settings->http_max_connections + CONNECTIONS_REFUSED_MAX,
+        .connection_memory = CONNECTION_MEMORY,
+        .may_connect = may_connect,
+        .on_first_line = on_first_line,
+        .on_request = on_request,
+        .on_completed = on_completed,
+        .on_connection = on_connection,
+        .on_log = on_library_log,
+        .keep_path = keep_path,
+        .arg = server,
+    };
     server->api = api;
-    server->body_max = settings->max_text_bytes * 3 + BODY_ALLOWANCE;
-    connections_set_limits(&server->connections, settings->http_header_timeout,
-                           settings->http_body_timeout, IDLE_MS, WRITING_MS);
-    uv_check_init(api->loop, &server->check);
-    server->check.data = server;
-    uv_check_start(&server->check, on_check);
-    uv_idle_init(api->loop, &server->idle);
+    server->body_max = head_body_max(settings);
+    connections_init(&server->connections, &limits, api->metrics);
+    if (listeners_create(&options, &server->listeners) < 0) {
+        free(server);
+        return -ENOMEM;
+    }
     uv_timer_init(api->loop, &server->expire);
     server->expire.data = server;
     uv_timer_start(&server->expire, on_expire, EXPIRE_EVERY_MS, EXPIRE_EVERY_MS);
@@ -637,7 +479,7 @@ int server_listen(struct server *server, const int *fds, uint32_t count)
     int err = 0;
 
     for (uint32_t i = 0; i < count && err == 0 && !server->is_draining; i++) {
-        err = start_listener(server, fds[i]);
+        err = listeners_add(server->listeners, fds[i], !server->api->tokens);
     }
     return err;
 }
@@ -648,16 +490,7 @@ void server_close(struct server *server)
         return;
     }
     server->is_closed = true;
-    for (uint32_t i = 0; i < server->listener_count; i++) {
-        struct listener *listener = &server->listeners[i];
-
-        epoll_filter_remove(listener->epoll_fd);
-        uv_close((uv_handle_t *)&listener->poll, NULL);
-        uv_close((uv_handle_t *)&listener->timer, NULL);
-        MHD_stop_daemon(listener->daemon);
-    }
-    uv_close((uv_handle_t *)&server->check, NULL);
-    uv_close((uv_handle_t *)&server->idle, NULL);
+    listeners_close(server->listeners);
     uv_close((uv_handle_t *)&server->expire, NULL);
 }
 
@@ -677,6 +510,7 @@ void server_destroy(struct server **server_ptr)
         buf_done(&request->out);
         free(request);
     }
+    listeners_destroy(&server->listeners);
     free(server);
 }
 

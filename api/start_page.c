@@ -11,6 +11,9 @@ void handle_start_page(struct api *api, struct request *request)
 
     (void)api;
     request_answer(request, 200, "text/html; charset=utf-8", span_of(page));
-    request_answer_header(request, "Content-Security-Policy", "default-src 'none'");
-    request_answer_header(request, "X-Content-Type-Options", "nosniff");
+    request_answer_header(request, "Content-Security-Policy",
+                          "default-src 'none'; base-uri 'none'; form-action 'none'; "
+                          "frame-ancestors 'none'");
+    request_answer_header(request, "X-Frame-Options", "DENY"); /* browsers before frame-ancestors */
+    request_answer_header(request, "Referrer-Policy", "no-referrer");
 }

@@ -1,11 +1,14 @@
 /* What people do with a whole workspace, and what stands in it: park, unpark, pause, resume, clean
  * up, list. Contract §3 "Person's operations", §7. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "api/json_body.h"
 #include "api/json_out.h"
 #include "api/request.h"
+#include "common/access/token_table.h"
+#include "common/access/workspace_pattern.h"
 #include "common/base/log.h"
 #include "common/store/store_workspace.h"
 
@@ -171,8 +174,53 @@ void handle_workspace(struct api *api, struct request *request)
     store_workspace(api->store, request->params.workspace, on_workspace, request);
 }
 
+/* Only what the caller may see. A page names its last workspace, from which the next one begins: it
+ * is one of those that were told, so that no other name gets out. */
+static void list_workspace(struct request *request, const struct workspace_state *state,
+                           int64_t now_ms)
+{
+    if (!request_may_see(request, state->name)) {
+        return;
+    }
+    write_workspace(state, now_ms, &request->out);
+    json_comma(&request->out);
+    memcpy(request->cmid, state->name.ptr, state->name.len); /* a workspace's name fits */
+    request->cmid_len = (uint32_t)state->name.len;
+    request->listed++;
+}
+
+static void on_workspaces(enum store_result result, const struct workspaces_answer *answer,
+                          void *arg);
+
+/* Where the caller may not see all, most may be passed over: then larger pages are asked for. */
+static void ask(struct request *request, struct span after)
+{
+    const struct access_token *caller = request->caller;
+    const struct span prefix =
+        caller ? workspace_patterns_prefix(caller->workspaces) : (struct span){0};
+
+    request->asked = caller ? LIMIT_MAX : request->limit - request->listed;
+    store_workspaces(api_of(request)->store, request->offset, prefix, after, request->asked,
+                     on_workspaces, request);
+}
+
+/* The rest of this partition, or the next one. False: there is no more. */
+static bool ask_for_more(struct request *request, const struct workspaces_answer *answer)
+{
+    if (answer->count >= request->asked) {
+        ask(request, answer->workspaces[answer->count - 1].name);
+        return true;
+    }
+    if (request->offset + 1 >= PARTITION_COUNT) {
+        return false;
+    }
+    request->offset++;
+    ask(request, (struct span){0});
+    return true;
+}
+
 /* Partition by partition until the page is full; `offset` is the partition, `listed` how many there
- * are. A full page names its last workspace: the next one begins behind it. */
+ * are. */
 static void on_workspaces(enum store_result result, const struct workspaces_answer *answer,
                           void *arg)
 {
@@ -182,21 +230,16 @@ static void on_workspaces(enum store_result result, const struct workspaces_answ
         request_store_failed(request, result);
         return;
     }
-    for (size_t i = 0; i < answer->count; i++) {
-        write_workspace(&answer->workspaces[i], answer->now_ms, &request->out);
-        json_comma(&request->out);
+    for (size_t i = 0; i < answer->count && request->listed < request->limit; i++) {
+        list_workspace(request, &answer->workspaces[i], answer->now_ms);
     }
-    request->listed += (uint32_t)answer->count;
-    if (request->listed < request->limit && request->offset + 1 < PARTITION_COUNT) {
-        request->offset++;
-        store_workspaces(api_of(request)->store, request->offset, (struct span){0},
-                         request->limit - request->listed, on_workspaces, request);
+    if (request->listed < request->limit && ask_for_more(request, answer)) {
         return;
     }
     json_close(&request->out, ']');
     json_comma(&request->out);
-    if (request->listed >= request->limit && answer->count > 0) {
-        json_member_text(&request->out, "next", answer->workspaces[answer->count - 1].name);
+    if (request->listed >= request->limit) {
+        json_member_text(&request->out, "next", (struct span){request->cmid, request->cmid_len});
     }
     json_close(&request->out, '}');
     request_answer_out(request, 200, JSON_TYPE);
@@ -222,6 +265,7 @@ void handle_workspaces(struct api *api, struct request *request)
     char room[WORKSPACE_MAX];
     struct span after = {0};
 
+    (void)api;
     request->limit = LIMIT_DEFAULT;
     if (limit.ptr && !read_limit(limit, &request->limit)) {
         request_problem(request, PROBLEM_INVALID_QUERY, span_of("limit must be 1 to 500"));
@@ -235,7 +279,7 @@ void handle_workspaces(struct api *api, struct request *request)
     json_open(&request->out, '{');
     json_open_member(&request->out, "workspaces", '[');
     request->offset = after.len > 0 ? partition_of(after.ptr, after.len) : 0;
-    store_workspaces(api->store, request->offset, after, request->limit, on_workspaces, request);
+    ask(request, after);
 }
 
 /* ---- its sessions ---- */

@@ -1,9 +1,10 @@
 #!lua flags=no-writes
--- Workspaces of a partition by name, a page. KEYS[1] the names. With `one`, that one only, whatever is stored of it.
+-- Workspaces of a partition by name, a page. KEYS[1] the names. With `one`, that one only, whatever is stored of it;
+-- with `prefix`, those only whose names begin so.
 -- The oldest open entry of each is told where a bounded look finds it: among the oldest of the partition, or in a
 -- workspace with few sessions.
 -- include: core
-local after, limit, one = ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local after, limit, one, prefix = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local OLDEST, SESSIONS, LOOKS = 200, 64, 500
 
 local oldest = {}
@@ -50,7 +51,10 @@ end
 local rows = {}
 local names = {one}
 if one == '' then
-  names = call('ZRANGEBYLEX', KEYS[1], after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
+  -- No name holds a byte as high as the one behind the prefix.
+  local first = after < prefix and '[' .. prefix or after == '' and '-' or '(' .. after
+  local last = prefix == '' and '+' or '(' .. prefix .. '\127'
+  names = call('ZRANGEBYLEX', KEYS[1], first, last, 'LIMIT', 0, limit)
 end
 for i = 1, #names do
   rows[#rows + 1] = describe(names[i])

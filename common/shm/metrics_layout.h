@@ -73,6 +73,18 @@
     ROW(HTTP_STATUS, 500, "500")                                                                   \
     ROW(HTTP_STATUS, 503, "503")                                                                   \
     ROW(HTTP_STATUS, OTHER, "other")
+#define LABEL_ROWS_HTTP_LIMIT(ROW)                                                                 \
+    ROW(HTTP_LIMIT, CONNECTIONS, "connections")                                                    \
+    ROW(HTTP_LIMIT, CONNECTIONS_PER_ADDRESS, "connections_per_address")                            \
+    ROW(HTTP_LIMIT, HEADER_BYTES, "header_bytes")                                                  \
+    ROW(HTTP_LIMIT, HEADER_TIMEOUT, "header_timeout")                                              \
+    ROW(HTTP_LIMIT, BODY_BYTES, "body_bytes")                                                      \
+    ROW(HTTP_LIMIT, BODY_TIMEOUT, "body_timeout")                                                  \
+    ROW(HTTP_LIMIT, BODY_MEMORY, "body_memory")                                                    \
+    ROW(HTTP_LIMIT, JSON_DEPTH, "json_depth")                                                      \
+    ROW(HTTP_LIMIT, ANSWER_TIMEOUT, "answer_timeout")                                              \
+    ROW(HTTP_LIMIT, EVENT_READER, "event_reader")                                                  \
+    ROW(HTTP_LIMIT, STORE_REQUESTS, "store_requests")
 #define LABEL_ROWS_ROLE(ROW)                                                                       \
     ROW(ROLE, API, "api")                                                                          \
     ROW(ROLE, WORKER, "worker")                                                                    \
@@ -93,6 +105,7 @@ enum label_recovery_reason { LABEL_ROWS_RECOVERY_REASON(LABEL_ENUM_ROW) LABELS_R
 enum label_ring { LABEL_ROWS_RING(LABEL_ENUM_ROW) LABELS_RING };
 enum label_store_result { LABEL_ROWS_STORE_RESULT(LABEL_ENUM_ROW) LABELS_STORE_RESULT };
 enum label_http_status { LABEL_ROWS_HTTP_STATUS(LABEL_ENUM_ROW) LABELS_HTTP_STATUS };
+enum label_http_limit { LABEL_ROWS_HTTP_LIMIT(LABEL_ENUM_ROW) LABELS_HTTP_LIMIT };
 enum label_role { LABEL_ROWS_ROLE(LABEL_ENUM_ROW) LABELS_ROLE };
 enum label_death_reason { LABEL_ROWS_DEATH_REASON(LABEL_ENUM_ROW) LABELS_DEATH_REASON };
 #undef LABEL_ENUM_ROW

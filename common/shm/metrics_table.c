@@ -23,6 +23,7 @@ static const char *const names_recovery_reason[] = {LABEL_ROWS_RECOVERY_REASON(N
 static const char *const names_ring[] = {LABEL_ROWS_RING(NAME_ROW)};
 static const char *const names_store_result[] = {LABEL_ROWS_STORE_RESULT(NAME_ROW)};
 static const char *const names_http_status[] = {LABEL_ROWS_HTTP_STATUS(NAME_ROW)};
+static const char *const names_http_limit[] = {LABEL_ROWS_HTTP_LIMIT(NAME_ROW)};
 static const char *const names_role[] = {LABEL_ROWS_ROLE(NAME_ROW)};
 static const char *const names_death_reason[] = {LABEL_ROWS_DEATH_REASON(NAME_ROW)};
 #define OUTCOME(id, name) [OUTCOME_##id] = name,
@@ -66,6 +67,8 @@ static const struct metrics_label_set set_SCRIPT_RESULT = {
 static const struct metrics_label_set set_ROUTE_STATUS = {
     .dims = {DIM_NAMED("route", ROUTE), DIM_FIXED("status", HTTP_STATUS, names_http_status)},
     .is_sparse = 1};
+static const struct metrics_label_set set_HTTP_LIMIT = {
+    .dims = {DIM_FIXED("limit", HTTP_LIMIT, names_http_limit), DIM_NONE}};
 static const struct metrics_label_set set_ROLE_REASON = {
     .dims = {DIM_FIXED("role", ROLE, names_role),
              DIM_FIXED("reason", DEATH_REASON, names_death_reason)}};

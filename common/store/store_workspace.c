@@ -126,7 +126,8 @@ static void read_workspaces(struct pending *pending, enum store_result result,
 }
 
 static void call_workspaces(struct store *store, uint32_t partition, struct span after,
-                            uint32_t limit, struct span one, store_workspaces_cb *cb, void *arg)
+                            uint32_t limit, struct span one, struct span prefix,
+                            store_workspaces_cb *cb, void *arg)
 {
     struct call call;
 
@@ -135,20 +136,21 @@ static void call_workspaces(struct store *store, uint32_t partition, struct span
     call_encoded(&call, after);
     call_number(&call, limit);
     call_encoded(&call, one);
+    call_encoded(&call, prefix);
     call_send(&call, read_workspaces, (void (*)(void))cb, arg);
 }
 
-void store_workspaces(struct store *store, uint32_t partition, struct span after, uint32_t limit,
-                      store_workspaces_cb *cb, void *arg)
+void store_workspaces(struct store *store, uint32_t partition, struct span prefix,
+                      struct span after, uint32_t limit, store_workspaces_cb *cb, void *arg)
 {
     call_workspaces(store, partition, after, limit < PAGE_MAX ? limit : PAGE_MAX, (struct span){0},
-                    cb, arg);
+                    prefix, cb, arg);
 }
 
 void store_workspace(struct store *store, struct span workspace, store_workspaces_cb *cb, void *arg)
 {
     call_workspaces(store, partition_of(workspace.ptr, workspace.len), (struct span){0}, 1,
-                    workspace, cb, arg);
+                    workspace, (struct span){0}, cb, arg);
 }
 
 /* ---- its sessions ---- */

@@ -68,10 +68,10 @@ struct workspaces_answer {
 };
 typedef void store_workspaces_cb(enum store_result result, const struct workspaces_answer *answer,
                                  void *arg);
-/* Those of a partition by name (encoded, bytewise), behind `after` (empty: from the first); at most
- * 500. */
-void store_workspaces(struct store *store, uint32_t partition, struct span after, uint32_t limit,
-                      store_workspaces_cb *cb, void *arg);
+/* Those of a partition whose names begin with `prefix` (empty: all) by name (encoded, bytewise),
+ * behind `after` (empty: from the first); at most 500. */
+void store_workspaces(struct store *store, uint32_t partition, struct span prefix,
+                      struct span after, uint32_t limit, store_workspaces_cb *cb, void *arg);
 #define SESSIONS_CURSOR_MAX 24
 struct sessions_answer {
     const struct span *sessions;

@@ -42,7 +42,7 @@ class Readers:
         self.begun = self.events = self.heartbeats = self.ended = 0
         for path in paths:
             sock = socket.create_connection(('127.0.0.1', port))
-            sock.sendall(f'GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n'.encode())
+            sock.sendall(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n'.encode())
             sock.setblocking(False)
             self.sockets[sock.fileno()] = sock
             self.epoll.register(sock.fileno(), select.EPOLLIN)

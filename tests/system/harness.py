@@ -3,6 +3,7 @@
 Rules: nothing outlives a test (processes are found by session and by the folder they hold open, not by name alone);
 logs are shown when a test fails, and a sanitizer's report in them is a failure; each test has its own time limit.
   OUTBOXD_BUILD   the build folder (default: build-sanitize, else build, beside this tree)
+  OUTBOXD_TLS     1: every daemon speaks TLS, so that any of these tests tries it
   OUTBOXD_SLOW    factor on time limits for slow builds and machines (default 1)
 """
 import concurrent.futures
@@ -29,8 +30,10 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'tests' / 'support'))
+from certificates import Authority  # noqa: E402
 from target import Target  # noqa: E402,F401 (re-exported to the tests)
 
+TLS_FOR_ALL = os.environ.get('OUTBOXD_TLS') == '1'
 SLOW = float(os.environ.get('OUTBOXD_SLOW', '1'))
 ROLES = {'supervisor': ('outboxd',), 'api': ('outboxd-api',), 'worker': ('outboxd-worker',),
          'store': ('valkey-server', 'redis-server')}
@@ -152,15 +155,34 @@ class Answer:
         return f'<{self.status} {self.body[:300]!r}>'
 
 
+# How the server on a port is spoken to, for tests that give their daemons a certificate or tokens.
+tls_contexts = {}  # port: ssl.SSLContext
+tokens = {}        # port: the token that is shown unless the headers say otherwise
+
+
+def http_connection(port, timeout):
+    if port in tls_contexts:
+        return http.client.HTTPSConnection('127.0.0.1', port, timeout=timeout, context=tls_contexts[port])
+    return http.client.HTTPConnection('127.0.0.1', port, timeout=timeout)
+
+
+def with_token(port, headers):
+    headers = dict(headers or {})
+    if port in tokens and 'Authorization' not in headers:
+        headers['Authorization'] = f'Bearer {tokens[port]}'
+    return headers
+
+
 class Client:
     """A keep-alive client for one thread. Connects again when the server closed the connection between two requests,
     never after it has sent something."""
 
     def __init__(self, port, timeout=30):
-        self.connection = http.client.HTTPConnection('127.0.0.1', port, timeout=timeout * SLOW)
+        self.port = port
+        self.connection = http_connection(port, timeout * SLOW)
 
     def call(self, method, path, body=None, headers=None):
-        headers = dict(headers or {})
+        headers = with_token(self.port, headers)
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
         if body is not None:
@@ -324,6 +346,11 @@ class Daemon:
         self.environment = {'OUTBOXD_LIBEXEC': str(self.libexec), **(environment or {})}
         self.launcher = []  # a program that executes the rest of its arguments
         self.pass_fds = ()
+        if TLS_FOR_ALL:
+            authority = Authority(self.folder / 'certificates')
+            certificate, key = authority.issue('server')
+            self.settings.setdefault('tls', {'certificate': str(certificate), 'key': str(key)})
+            tls_contexts[self.port] = authority.context()
         self.config = self.folder / 'outboxd.yaml'
         self.log_path = self.folder / 'log'
         self.process = None
@@ -549,6 +576,8 @@ class Daemon:
     def socket(self):
         sock = socket.create_connection(('127.0.0.1', self.port), timeout=20 * SLOW)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.port in tls_contexts:
+            return tls_contexts[self.port].wrap_socket(sock, server_hostname='127.0.0.1')
         return sock
 
     def valkey(self):

@@ -20,8 +20,8 @@ class Stream:
     """Connects at once; .events grows in a thread of its own (unless threaded is False: then iterate over read())."""
 
     def __init__(self, port, path, last=None, query=None, threaded=True):
-        self.connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60 * harness.SLOW)
-        headers = {'Accept': 'text/event-stream'}
+        self.connection = harness.http_connection(port, 60 * harness.SLOW)
+        headers = harness.with_token(port, {'Accept': 'text/event-stream'})
         if last:
             headers['Last-Event-ID'] = last
         self.connection.request('GET', path + (f'?lastEventID={query}' if query else ''), headers=headers)

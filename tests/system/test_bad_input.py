@@ -4,6 +4,7 @@ import json
 import os
 import random
 import socket
+import ssl
 import struct
 
 import harness
@@ -163,7 +164,7 @@ class Wire(SystemTest):
 
     def send(self, data, half_close=False):
         with self.the_daemon.socket() as sock:
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
                 sock.sendall(data)
                 if half_close:
                     sock.shutdown(socket.SHUT_WR)

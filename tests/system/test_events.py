@@ -51,7 +51,7 @@ class Content(Events):
             self.assertEqual(updates[1].data['attempt'], 1)
             self.assertEqual(updates[2].data['via'], 'answer')
             self.assertEqual(stream.headers['content-type'], 'text/event-stream')
-            self.assertEqual(stream.headers['cache-control'], 'no-cache')
+            self.assertEqual(stream.headers['cache-control'], 'no-store')
             self.assertEqual(stream.headers['x-accel-buffering'], 'no')
         theirs = [daemon.accept_ok('s', kind='note', payload={}, workspace='x'), daemon.accept_ok('t', kind='note', payload={})]
         for stream, own in zip(others, theirs):  # nothing comes before what is their own
@@ -284,7 +284,7 @@ class Readers(Events):
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.connect(('127.0.0.1', daemon.port))
-        sock.sendall(b'GET /v1/workspaces/w/events HTTP/1.1\r\nHost: x\r\n\r\n')
+        sock.sendall(b'GET /v1/workspaces/w/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
         wait_until(lambda: daemon.metric('outbox_event_readers') == 2, 10, 'two readers')
         valkey = daemon.valkey()
         key = f'outboxev:{{{harness.partition("w")}}}'
