@@ -4,6 +4,8 @@
 
 #include "common/shm/metrics.h"
 
+#define STATUS_URI_TOO_LONG 414 /* the head's first line */
+
 void limits_count_problem(struct metrics *metrics, enum problem_id problem)
 {
     static const struct {
@@ -21,5 +23,19 @@ void limits_count_problem(struct metrics *metrics, enum problem_id problem)
         if (rows[i].problem == problem) {
             metrics_add(metrics, METRIC_http_limited_total, rows[i].limit, 1);
         }
+    }
+}
+
+void limits_count_status(struct metrics *metrics, unsigned status)
+{
+    static const enum problem_id problems[] = {PROBLEM_HEADERS_TOO_LARGE, PROBLEM_TOO_LARGE};
+
+    for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
+        if (problem_get(problems[i])->status == status) {
+            limits_count_problem(metrics, problems[i]);
+        }
+    }
+    if (status == STATUS_URI_TOO_LONG) {
+        limits_count_problem(metrics, PROBLEM_HEADERS_TOO_LARGE);
     }
 }

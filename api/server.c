@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "api/connection.h"
 #include "api/head.h"
+#include "api/limits.h"
 #include "api/listener.h"
 #include "api/request.h"
 #include "common/base/clock.h"
@@ -26,14 +27,15 @@
 #define WRITING_MS        60000
 #define EXPIRE_EVERY_MS   100
 #define FREE_REQUESTS_MAX 256
-#define DROPPED_BODY_MAX  (1U << 20)   /* read and dropped before the connection is given up */
-#define BODIES_MAX        (256U << 20) /* kept of all bodies that come in at one time */
+#define DROPPED_BODY_MAX  (1U << 20)  /* read and dropped before the connection is given up */
+#define BODIES_MAX        (64U << 20) /* kept of all bodies that come in at one time, */
+#define BODIES_AT_LEAST   4           /* or so many of the longest */
 
 struct server {
     struct api *api;
     struct listeners *listeners;
     struct connections connections;
-    size_t body_max;
+    size_t body_max, bodies_max;
     size_t bodies_kept; /* bytes of all requests that come in or are at work */
     uv_timer_t expire;
     bool is_draining, is_closed;
@@ -128,7 +130,7 @@ static void drop_body(struct request *request)
 static void keep_body(struct request *request, const char *bytes, size_t len)
 {
     struct server *server = request->server;
-    const bool is_too_much = server->bodies_kept + len > BODIES_MAX;
+    const bool is_too_much = server->bodies_kept + len > server->bodies_max;
 
     if (!is_too_much && buf_append(&request->body, bytes, len) == 0) {
         request->body_kept += len;
@@ -363,13 +365,32 @@ static void *on_first_line(void *cls, const char *uri, struct MHD_Connection *co
     return NULL;
 }
 
+/* What the library refuses by itself (a head that does not fit into a connection's memory) it only
+ * tells its log: the status is the first thing that this message is filled with. If it reads
+ * otherwise one day, less is counted. */
+static __attribute__((format(printf, 2, 0))) void count_refusal(const struct server *server,
+                                                                const char *format, va_list args)
+{
+    static const char refusal[] = "Error processing request (HTTP response code is %u";
+    va_list copy;
+
+    if (strncmp(format, refusal, sizeof(refusal) - 1) != 0) {
+        return;
+    }
+    va_copy(copy, args);
+    const unsigned status = va_arg(copy, unsigned);
+
+    va_end(copy);
+    limits_count_status(server->api->metrics, status);
+}
+
 /* It tells of every client that went away in the middle: nothing that a person must know. */
 static __attribute__((format(printf, 2, 0))) void on_library_log(void *cls, const char *format,
                                                                  va_list args)
 {
     char text[256];
 
-    (void)cls;
+    count_refusal(cls, format, args);
     if (!log_wants(LOG_LEVEL_DEBUG)) {
         return;
     }
@@ -462,6 +483,9 @@ int server_create(struct api *api, struct server **ret)
     };
     server->api = api;
     server->body_max = head_body_max(settings);
+    server->bodies_max = server->body_max > BODIES_MAX / BODIES_AT_LEAST
+                             ? server->body_max * BODIES_AT_LEAST
+                             : BODIES_MAX;
     connections_init(&server->connections, &limits, api->metrics);
     if (listeners_create(&options, &server->listeners) < 0) {
         free(server);

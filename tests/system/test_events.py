@@ -298,6 +298,7 @@ class Readers(Events):
                 number += 1
             return daemon.metric('outbox_event_readers_cut_total') == 1
         wait_until(more, 60, 'the cut', every=0)
+        self.assertEqual(daemon.metric('outbox_http_limited_total', limit='event_reader'), 1)
         wait_until(lambda: daemon.metric('outbox_event_readers') == 1, 10, 'one reader')
         good.wait(lambda events: any(event.data.get('entryID') == f'e{number - 1}' for event in events))
         self.assertEqual([event.data['entryID'] for event in good.events if event.name == 'queue.update'],
