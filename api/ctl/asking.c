@@ -32,7 +32,7 @@ int asking_open(struct asking *ret, const struct options *options)
             return EXIT_CODE_USAGE;
         }
     }
-    ret->client = http_client_create(options->server, token, &mistake);
+    ret->client = http_client_create(options->server, token, &options->tls, &mistake);
     if (!ret->client) {
         fprintf(stderr, "outboxctl: \"%s\": %s\n", options->server, mistake);
         return EXIT_CODE_USAGE;

@@ -65,6 +65,7 @@ const char *command_group_title(enum command_group group)
         [COMMAND_GROUP_LOOK] = "Look",
         [COMMAND_GROUP_ENTRY] = "Entries",
         [COMMAND_GROUP_WORKSPACE] = "Workspaces",
+        [COMMAND_GROUP_ACCESS] = "Access",
     };
 
     return titles[group];

@@ -19,6 +19,7 @@ enum command_group {
     COMMAND_GROUP_LOOK,
     COMMAND_GROUP_ENTRY,
     COMMAND_GROUP_WORKSPACE,
+    COMMAND_GROUP_ACCESS,
     COMMAND_GROUP_COUNT,
 };
 
@@ -42,6 +43,7 @@ enum option_type {
     OPTION_TYPE_FOLDER,
     OPTION_TYPE_CHOICE,
     OPTION_TYPE_CHOICES,
+    OPTION_TYPE_LIST,
     OPTION_TYPE_COUNT,
     OPTION_TYPE_DURATION,
     OPTION_TYPE_HELP, /* a flag that may have a value */

@@ -131,6 +131,7 @@ static void offer_value(struct completion *completion, const struct option_row *
         return;
     case OPTION_TYPE_FLAG:
     case OPTION_TYPE_TEXT:
+    case OPTION_TYPE_LIST:
     case OPTION_TYPE_COUNT:
     case OPTION_TYPE_DURATION:
         return;

@@ -145,6 +145,7 @@ void completion_add_names(struct completion *completion)
 {
     const char *server = completion->server ? completion->server : getenv("OUTBOXCTL_SERVER");
     const char *token_file = getenv("OUTBOXCTL_TOKEN_FILE"), *mistake = NULL;
+    const struct http_tls tls = options_tls(NULL);
     AUTO_FREE char *token = NULL;
 
     if (!(completion->wants_workspaces || completion->wants_sessions || completion->wants_ids) ||
@@ -155,7 +156,7 @@ void completion_add_names(struct completion *completion)
         struct names names = {
             .completion = completion,
             .client = http_client_create(server && server[0] ? server : OPTIONS_DEFAULT_SERVER,
-                                         token, &mistake),
+                                         token, &tls, &mistake),
             .deadline_ms = clock_mono_ms() + ALL_MS,
         };
 

@@ -108,7 +108,23 @@ static void set_options(struct http_client *client, const char *server)
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
 }
 
-struct http_client *http_client_create(const char *server, const char *token, const char **mistake)
+static void set_tls(CURL *curl, const struct http_tls *tls)
+{
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (tls->ca) {
+        curl_easy_setopt(curl, CURLOPT_CAINFO, tls->ca);
+        curl_easy_setopt(curl, CURLOPT_CAPATH, NULL); /* these, and not the system's beside them */
+    }
+    if (tls->certificate) {
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, tls->certificate);
+    }
+    if (tls->key) {
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, tls->key);
+    }
+}
+
+struct http_client *http_client_create(const char *server, const char *token,
+                                       const struct http_tls *tls, const char **mistake)
 {
     if (!is_server(server)) {
         *mistake = "the server must be http://HOST:PORT, https://HOST:PORT or unix:PATH";
@@ -130,6 +146,7 @@ struct http_client *http_client_create(const char *server, const char *token, co
         return NULL;
     }
     set_options(client, server);
+    set_tls(client->curl, tls);
     http_client_set_limits(client, CALL_MS, 0);
     return client;
 }

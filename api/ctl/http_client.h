@@ -16,9 +16,15 @@ struct http_answer {
     struct buf body;        /* http_answer_done frees */
 };
 
-/* `server`: http://…, https://… or unix:PATH. `token` may be NULL. On failure NULL; what is wrong
- * stands in `mistake`, for people. */
-struct http_client *http_client_create(const char *server, const char *token, const char **mistake);
+/* Files for an https server (PEM); each may be NULL: the system's authorities, no certificate. */
+struct http_tls {
+    const char *ca, *certificate, *key;
+};
+
+/* `server`: http://…, https://… or unix:PATH. `token` may be NULL. `tls` is not kept, its texts
+ * are. On failure NULL; what is wrong stands in `mistake`, for people. */
+struct http_client *http_client_create(const char *server, const char *token,
+                                       const struct http_tls *tls, const char **mistake);
 void http_client_destroy(struct http_client **client);
 /* How long a call may take in all, and how long a stream (0: for ever); a minute and for ever where
  * nothing is said. */

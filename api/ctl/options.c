@@ -71,6 +71,7 @@ static const char *mistake_of(const struct option_row *option, const char *value
     switch (option->type) {
     case OPTION_TYPE_FLAG:
     case OPTION_TYPE_TEXT:
+    case OPTION_TYPE_LIST:
         return NULL;
     case OPTION_TYPE_FILE:
     case OPTION_TYPE_FOLDER:
@@ -153,6 +154,13 @@ static bool read_values(int argc, char **argv, struct options *options)
                                                     : option_find((struct span){&letter, 1});
 
         if (!row) {
+            return false;
+        }
+        if (row->type == OPTION_TYPE_LIST && options->values[row->id]) {
+            /* The second would silently take the first one's place. */
+            fprintf(stderr,
+                    "outboxctl: --%s stands twice: give it once, its values apart by commas\n",
+                    row->name);
             return false;
         }
         options->values[row->id] = optarg ? optarg : "";
@@ -253,6 +261,24 @@ static bool find_command(struct options *options)
     return false;
 }
 
+struct http_tls options_tls(const char *const *values)
+{
+    const struct {
+        enum option_id id;
+        const char *name;
+    } rows[] = {{OPTION_CA, "OUTBOXCTL_CA_FILE"},
+                {OPTION_CERTIFICATE, "OUTBOXCTL_CERTIFICATE_FILE"},
+                {OPTION_KEY, "OUTBOXCTL_KEY_FILE"}};
+    const char *files[3];
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *given = values ? values[rows[i].id] : NULL;
+
+        files[i] = given ? given : from_environment(rows[i].name, NULL);
+    }
+    return (struct http_tls){.ca = files[0], .certificate = files[1], .key = files[2]};
+}
+
 static void apply_environment(struct options *options)
 {
     static char systemd[4096];
@@ -266,6 +292,7 @@ static void apply_environment(struct options *options)
                           ? options->values[OPTION_SERVER]
                           : from_environment("OUTBOXCTL_SERVER", OPTIONS_DEFAULT_SERVER);
     options->token_file = from_environment("OUTBOXCTL_TOKEN_FILE", NULL);
+    options->tls = options_tls(options->values);
 }
 
 enum options_result options_read(int argc, char **argv, struct options *ret)

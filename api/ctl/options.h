@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "api/ctl/commands.h"
+#include "api/ctl/http_client.h"
 
 #define OPTIONS_DEFAULT_SERVER    "http://127.0.0.1:7780"
 #define OPTIONS_DEFAULT_STATE_DIR "/var/lib/outboxd"
@@ -18,6 +19,7 @@ struct options {
     int argument_count;
     const char *server, *state_dir; /* with what the environment and the defaults say */
     const char *token_file;         /* OUTBOXCTL_TOKEN_FILE; NULL: none */
+    struct http_tls tls;
 };
 
 enum options_result {
@@ -29,6 +31,8 @@ enum options_result {
 /* Reads both; points into them and into static memory. Every value has been checked by its type. */
 enum options_result options_read(int argc, char **argv, struct options *ret);
 
+/* Files for TLS, from option values (by option_id; NULL: no command line) and the environment. */
+struct http_tls options_tls(const char *const *values);
 /* Argument `index` behind the command's name; NULL: not given. */
 const char *options_argument(const struct options *options, int index);
 bool option_is_set(const struct options *options, enum option_id id);

@@ -42,6 +42,7 @@ class Commands(Shared):
             'sweep': (('every', 'unverifiable'), ('every', 'parked-errors')),
             'target': (('every2', 'http://h'),) * 2,
             'cleanup': (('every2', '--yes'),) * 2,
+            'token': None,  # asks no server: test_tokens
         }
         self.assertEqual(set(rows), set(outboxctl('__complete', 'outboxctl', '').stdout.split()[1:]))
         for name, row in rows.items():

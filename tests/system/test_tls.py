@@ -211,6 +211,21 @@ class Traffic(SharedDaemon):
                 self.assertProblem(read_answer(sock), 408, 'request_timeout')
             self.assertGreater(daemon.metric('outbox_http_limited_total', limit=limit), 0)
 
+    def test_outboxctl_speaks_tls_and_believes_only_whom_it_is_told_to(self):
+        daemon = self.the_daemon
+
+        def ask(*arguments, **environment):
+            kept = {name: value for name, value in os.environ.items() if not name.startswith('OUTBOXCTL')}
+            return subprocess.run([harness.program('outboxctl'), '--server', f'https://127.0.0.1:{daemon.port}', *arguments], cwd=daemon.folder,
+                                  capture_output=True, text=True, timeout=30 * harness.SLOW, env={**kept, **environment}, check=False)
+        self.assertEqual(ask('send', 'w', 'ctl', 'x', '--ca', str(daemon.authority.ca)).returncode, 0)
+        self.assertEqual(ask('workspaces', OUTBOXCTL_CA_FILE=str(daemon.authority.ca)).returncode, 0)
+        done = ask('workspaces')
+        self.assertEqual(done.returncode, 5, done)
+        self.assertRegex(done.stderr, '(?i)certificate')
+        other = Authority(daemon.folder / 'other')
+        self.assertEqual(ask('workspaces', '--ca', str(other.ca)).returncode, 5)
+
     def test_event_streams_run_over_tls_and_a_large_list_goes_to_a_slow_reader(self):
         daemon = self.the_daemon
         stream = Stream(daemon.port, '/v1/workspaces/w/events')
