@@ -30,6 +30,7 @@ size_t head_body_max(const struct settings *settings)
 
 struct headers {
     unsigned lengths, encodings, hosts, origins;
+    bool has_bad_name, has_bad_encoding;
     struct auth_headers auth;
     struct span host, origin;
 };
@@ -39,6 +40,20 @@ static bool is_called(const char *name, const char *wanted)
     return strcasecmp(name, wanted) == 0;
 }
 
+/* RFC 9110 §5.6.2. The library takes a blank before the colon for part of the name: a proxy before
+ * us may have read the name without it. */
+static bool is_token(const char *name, size_t len)
+{
+    static const char separators[] = "\"(),/:;<=>?@[\\]{}";
+
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] <= ' ' || name[i] > '~' || strchr(separators, name[i])) {
+            return false;
+        }
+    }
+    return len > 0;
+}
+
 static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const char *name,
                                       size_t name_len, const char *value, size_t value_len)
 {
@@ -46,11 +61,12 @@ static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const 
     const struct span span = {value ? value : "", value ? value_len : 0};
 
     (void)kind;
-    (void)name_len; /* the library ends names with a NUL, and takes none in them */
+    headers->has_bad_name |= !is_token(name, name_len);
     if (is_called(name, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
         headers->lengths++;
     } else if (is_called(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
         headers->encodings++;
+        headers->has_bad_encoding |= !is_called(value ? value : "", "chunked");
     } else if (is_called(name, MHD_HTTP_HEADER_AUTHORIZATION)) {
         headers->auth.count++;
         headers->auth.authorization = span;
@@ -79,13 +95,15 @@ static bool is_head_too_large(const struct request *request)
  * origins: the same doubt. */
 static enum problem_id judge_form(const struct request *request, const struct headers *headers)
 {
-    if (headers->lengths + headers->encodings > 1) {
+    if (headers->lengths + headers->encodings > 1 || headers->has_bad_encoding) {
         return PROBLEM_AMBIGUOUS_LENGTH;
     }
     if (is_head_too_large(request)) {
         return PROBLEM_HEADERS_TOO_LARGE;
     }
-    return headers->hosts > 1 || headers->origins > 1 ? PROBLEM_INVALID_HEADER : PROBLEM_NONE;
+    return headers->has_bad_name || headers->hosts > 1 || headers->origins > 1
+               ? PROBLEM_INVALID_HEADER
+               : PROBLEM_NONE;
 }
 
 static enum problem_id judge_caller(struct request *request, const struct headers *headers)
@@ -184,8 +202,8 @@ void head_judge(struct request *request, const char *method, const char *url)
 bool head_is_refused_at_once(enum problem_id problem)
 {
     return problem == PROBLEM_TOO_LARGE || problem == PROBLEM_AMBIGUOUS_LENGTH ||
-           problem == PROBLEM_HEADERS_TOO_LARGE || problem == PROBLEM_TOO_MANY_CONNECTIONS ||
-           problem == PROBLEM_TOO_MANY_FROM_ADDRESS;
+           problem == PROBLEM_HEADERS_TOO_LARGE || problem == PROBLEM_INVALID_HEADER ||
+           problem == PROBLEM_TOO_MANY_CONNECTIONS || problem == PROBLEM_TOO_MANY_FROM_ADDRESS;
 }
 
 /* ---- answering ---- */
@@ -220,7 +238,12 @@ void head_answer(struct request *request)
         answer_preflight(request);
         return;
     }
-    request_problem(request, request->early, (struct span){0});
+    request_problem(
+        request, request->early,
+        request->early == PROBLEM_INVALID_HEADER
+            ? span_of("Host or Origin stands twice, or a header's name holds a blank or "
+                      "another character that no name may hold")
+            : (struct span){0});
     if (challenge) {
         request_answer_header(request, MHD_HTTP_HEADER_WWW_AUTHENTICATE, challenge);
     }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "api/epoll_filter.h"
 #include "common/access/credentials.h"
+#include "common/base/listen_address.h"
 #include "common/base/log.h"
 
 /* TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only. No finite-field
@@ -147,24 +147,6 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 
 /* ---- start and end ---- */
 
-/* Whether only processes of this machine can reach it: whoever made the socket, we or a service
- * manager. */
-static bool is_local(int fd, bool *ret_is_unix)
-{
-    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address;
-    socklen_t len = sizeof(address);
-
-    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0) {
-        return false;
-    }
-    *ret_is_unix = address.ss_family == AF_UNIX;
-    return *ret_is_unix ||
-           (address.ss_family == AF_INET && ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET) ||
-           (address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr));
-}
-
 static struct MHD_Daemon *start_daemon(struct listeners *listeners, int fd, bool is_tls)
 {
     const struct listener_options *o = &listeners->options;
@@ -192,9 +174,12 @@ static struct MHD_Daemon *start_daemon(struct listeners *listeners, int fd, bool
 int listeners_add(struct listeners *listeners, int fd, bool is_for_all)
 {
     struct listener *listener = &listeners->items[listeners->count];
-    bool is_unix = false;
+    struct listen_address address = {0};
+    /* Whoever made the socket, we or a service manager. */
+    const bool is_known = listen_address_of_socket(fd, &address) == 0;
+    const bool is_unix = is_known && address.address.ss_family == AF_UNIX;
 
-    if (!is_local(fd, &is_unix) && is_for_all) {
+    if (is_for_all && !(is_known && address.is_local)) {
         log_error("other machines could call this API without a token: not serving this socket",
                   "fd", LOG_I64(fd), "mend",
                   "give token_file, or let it listen on 127.0.0.1, [::1] or unix: only");

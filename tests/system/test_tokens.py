@@ -220,6 +220,17 @@ class Access(TokenTest):
         for header in (f'Bearer {good}, Bearer {bad}', f'Bearer {good} x', f'Bearer "{good}"', f'Bearer {good}\tx'):
             answer = send(('Authorization', header))
             self.assertEqual(answer.status, 401, answer)
+        body = json.dumps(ENTRY).encode()
+        for headers in ([('Content-Length ', str(len(body)))], [('Transfer-Encoding', 'xchunked')], [('Transfer-Encoding', 'chunked, identity')],
+                        [('Content-Length', str(len(body))), ('Content-Length', '0')], [('Content-Length', f'{len(body)}, {len(body)}')],
+                        [('Content-Length', str(len(body))), ('Transfer-Encoding', 'chunked')], [('Content\tLength', '5')]):
+            with daemon.socket() as sock:
+                sock.sendall(raw_request('POST', '/v1/workspaces/a/sessions/s/entries', body,
+                                         headers + [('Authorization', f'Bearer {good}'), ('Content-Type', 'application/json')]))
+                answer = read_answer(sock)
+                self.assertEqual(answer and answer.status, 400, headers)
+                with contextlib.suppress(ConnectionError):
+                    self.assertEqual(sock.recv(100), b'', 'nothing of it is taken for another request')
         for name in ('Authorization ', 'X-Authorization', 'Proxy-Authorization', 'Authorizatio\u00f1'):
             answer = send((name, f'Bearer {good}'))
             self.assertTrue(answer is None or answer.status in (400, 401), answer)
@@ -282,6 +293,59 @@ class File(TokenTest):
         with contextlib.suppress(OSError, http.client.HTTPException):
             return self.ask(daemon, token, 'GET', '/v1/workspaces').status == 200
         return False
+
+    def outboxctl(self, daemon, *arguments, token_file=None):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith('OUTBOXCTL')}
+        if token_file:
+            environment['OUTBOXCTL_TOKEN_FILE'] = str(token_file)
+        return subprocess.run([harness.program('outboxctl'), '--server', f'http://127.0.0.1:{daemon.port}', *arguments], cwd=daemon.folder,
+                              capture_output=True, text=True, timeout=30 * harness.SLOW, env=environment, check=False)
+
+    def test_outboxctl_makes_lists_and_revokes_tokens(self):
+        daemon = self.guarded(self.target(), start=False)
+        file = daemon.folder / 'fresh'
+        daemon.settings['token_file'] = './fresh'
+        made = {}
+        for role in ('client', 'operator'):
+            done = self.outboxctl(daemon, 'token', 'create', '--role', role, '--workspace', 'w,team-*', '--name', f'the {role}', '--file', 'fresh')
+            self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done)
+            made[role] = daemon.folder / role
+            made[role].touch(mode=0o600)
+            made[role].write_text(done.stdout)
+            self.assertNotIn(done.stdout.strip(), file.read_text() + done.stderr)
+        self.assertEqual(file.stat().st_mode & 0o137, 0, oct(file.stat().st_mode))
+        daemon.process = daemon.spawn()
+
+        def ask(role, *arguments):
+            return self.outboxctl(daemon, *arguments, token_file=made[role])
+        wait_until(lambda: ask('client', 'send', 'w', 's', 'hello', '--timeout', '1s').returncode == 0, 20, lambda: daemon.log()[-2000:])
+        self.assertEqual(ask('client', 'send', 'other', 's', 'hello').returncode, 7)
+        self.assertEqual(ask('client', 'pause', 'w').returncode, 7)
+        self.assertEqual(ask('operator', 'pause', 'w').returncode, 0)
+        self.assertEqual(self.outboxctl(daemon, 'list', 'w').returncode, 7, 'without a token')
+        self.assertEqual(ask('operator', 'status').returncode, 0)
+        listed = json.loads(self.outboxctl(daemon, 'token', 'list', '--file', 'fresh', '--json').stdout)
+        self.assertEqual([(row['role'], row['workspaces'], row['name']) for row in listed],
+                         [('client', 'w,team-*', 'the client'), ('operator', 'w,team-*', 'the operator')])
+        self.assertEqual(self.outboxctl(daemon, 'token', 'revoke', 'the nobody', '--file', 'fresh').returncode, 3)
+        self.assertEqual(self.outboxctl(daemon, 'token', 'revoke', 'the client', '--file', 'fresh').returncode, 0)
+        self.assertEqual(file.stat().st_mode & 0o137, 0, oct(file.stat().st_mode))
+        self.reload(daemon)
+        self.assertEqual(ask('client', 'list', 'w').returncode, 7)
+        self.assertEqual(ask('operator', 'list', 'w').returncode, 0)
+        done = self.outboxctl(daemon, 'token', 'create', '--role', 'client', '--workspace', 'a', '--workspace', 'b', '--file', 'fresh')
+        self.assertEqual(done.returncode, 2, 'the second would silently take the place of the first')
+
+    def test_tokens_made_at_the_same_time_all_stand_in_the_file(self):
+        daemon = self.guarded(start=False)
+        file = daemon.folder / 'many'
+        harness.in_parallel([lambda n=n: self.outboxctl(daemon, 'token', 'create', '--role', 'client', '--workspace', f'w{n}', '--name', f'n{n}',
+                                                        '--file', 'many') for n in range(12)], 6)
+        harness.in_parallel([lambda n=n: self.outboxctl(daemon, 'token', *(('revoke', f'n{n}') if n % 2 else
+                                                                           ('create', '--role', 'admin', '--workspace', '*', '--name', f'm{n}')),
+                                                        '--file', 'many') for n in range(12)], 6)
+        names = [line.split(' ')[3] for line in file.read_text().splitlines()]
+        self.assertEqual(sorted(names), sorted([f'n{n}' for n in range(0, 12, 2)] + [f'm{n}' for n in range(0, 12, 2)]))
 
     def test_a_bad_file_is_told_with_its_line_and_changes_nothing(self):
         daemon = self.guarded(self.target())
