@@ -140,6 +140,12 @@ void preflight_store_state(struct preflight *preflight, bool is_up, enum store_r
         log_error("the store refuses our password or user", "store", preflight->options.url, "mend",
                   "set store.password_file, or user and password in store.url");
         end(preflight, PREFLIGHT_REFUSED);
+    } else if (!is_up && why == STORE_DISTRUSTED) {
+        log_error("the store cannot prove that it is the one", "store", preflight->options.url,
+                  "mend",
+                  "name its authority's certificate (store.url: …?ca=FILE) and the host as its "
+                  "certificate does; has it run out?");
+        end(preflight, PREFLIGHT_REFUSED);
     }
 }
 

@@ -116,6 +116,7 @@ static enum label_store_result label_of(enum store_result result)
     case STORE_NOT_DURABLE:
         return LABEL_STORE_RESULT_REFUSED;
     case STORE_AWAY:
+    case STORE_DISTRUSTED:
     case STORE_CUT:
     case STORE_LOADING:
     case STORE_BUSY:

@@ -214,6 +214,10 @@ static void on_connect(const struct redisAsyncContext *ac, int status)
         try_next_address(conn, STORE_AWAY);
         return;
     }
+    if (conn->tls && store_tls_start(conn->tls, conn->ac, conn->url.host) < 0) {
+        conn_fail(conn, STORE_AWAY);
+        return;
+    }
     start_handshake(conn);
 }
 
@@ -226,7 +230,7 @@ static void on_disconnect(const struct redisAsyncContext *ac, int status)
         return; /* we let it go ourselves */
     }
     conn->ac = NULL;
-    conn_fail(conn, STORE_CUT);
+    conn_fail(conn, store_tls_was_distrusted(conn->tls) ? STORE_DISTRUSTED : STORE_CUT);
 }
 
 /* 0: under way; on_connect or the timer follows. */
@@ -245,7 +249,7 @@ static int connect_with(struct store_conn *conn, struct redisAsyncContext *ac)
         (void)redisEnableKeepAlive(
             &ac->c); /* a peer that vanished is noticed even when we are idle */
     }
-    int err = store_uv_attach(ac, conn->loop, on_stuck, on_context_gone, conn);
+    int err = store_uv_attach(ac, conn->loop, conn->url.is_tls, on_stuck, on_context_gone, conn);
 
     if (err < 0) {
         redisAsyncFree(ac);
@@ -370,12 +374,16 @@ int store_conn_open(struct uv_loop_s *loop, const struct store_conn_options *opt
     }
     int err = store_url_parse(options->url, &conn->url, &reason);
 
+    if (err == 0 && conn->url.is_tls) {
+        err = store_tls_create(&conn->url, &conn->tls, &reason);
+    }
     if (err == 0 && options->password) {
         free(conn->url.password);
         conn->url.password = strdup(options->password);
         err = conn->url.password ? 0 : -ENOMEM;
     }
     if (err < 0) {
+        store_tls_destroy(&conn->tls);
         store_url_done(&conn->url);
         free(conn);
         return err;
@@ -412,6 +420,7 @@ static void on_handle_closed(uv_handle_t *handle)
     if (--conn->open_handles > 0) {
         return;
     }
+    store_tls_destroy(&conn->tls);
     store_url_done(&conn->url);
     free(conn);
     if (closed) {

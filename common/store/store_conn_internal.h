@@ -9,6 +9,7 @@
 
 #include "common/store/scripts.h"
 #include "common/store/store_conn.h"
+#include "common/store/store_tls.h"
 #include "common/store/store_url.h"
 
 /*   WAITING -> RESOLVING -> CONNECTING -> HANDSHAKE -> UP     any -> CLOSING
@@ -29,6 +30,7 @@ struct call_list {
 struct store_conn {
     uv_loop_t *loop;
     struct store_url url;
+    struct store_tls *tls; /* NULL: the URL wants none */
     uint32_t max_outstanding;
     int64_t connect_timeout_ms, command_timeout_ms, reconnect_min_ms, reconnect_max_ms;
     void (*on_state)(struct store_conn *conn, bool is_up, enum store_result why, void *arg);

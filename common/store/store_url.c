@@ -1,5 +1,6 @@
 /* Takes a store's URL apart: unix:///path[?db=N], valkey://[user[:password]@]host[:port][/db],
- * redis://… the same. Pure. TLS is refused with the reason: hiredis 0.14 has none. */
+ * redis://… the same; valkeys:// and rediss:// the same with TLS, and files for it behind a ?
+ * (ca=FILE&certificate=FILE&key=FILE). Pure. TLS is refused where it is not built in. */
 #include "common/store/store_url.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <sys/un.h>
 
 #include "common/store/store_conn.h"
+#include "common/store/store_tls.h"
 
 #define DEFAULT_PORT "6379"
 #define DB_MAX       9999
@@ -201,22 +203,68 @@ static int parse_tcp(const char *text, struct store_url *url, const char **reaso
     return err;
 }
 
+/* name=FILE, others behind &. */
+static int parse_files(const char *query, struct store_url *url, const char **reason)
+{
+    const struct {
+        const char *name;
+        char **file;
+    } rows[] = {{"ca=", &url->ca}, {"certificate=", &url->certificate}, {"key=", &url->key}};
+
+    while (*query) {
+        const size_t len = strcspn(query, "&");
+        char **file = NULL;
+        size_t name = 0;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            if (strncmp(query, rows[i].name, strlen(rows[i].name)) == 0) {
+                file = rows[i].file;
+                name = strlen(rows[i].name);
+            }
+        }
+        if (!file || *file || len == name) {
+            return refuse(reason,
+                          "behind its ? stands something else than ca=FILE, certificate=FILE and "
+                          "key=FILE, each once, with & between them");
+        }
+        const int err = take(query + name, len - name, file, reason);
+
+        if (err < 0) {
+            return err;
+        }
+        query += len + (query[len] == '&');
+    }
+    return !url->certificate == !url->key ? 0 : refuse(reason, "certificate= and key= go together");
+}
+
+static int parse_tls(const char *text, struct store_url *url, const char **reason)
+{
+    const char *query = strchr(text, '?');
+    char *rest = query ? strndup(text, (size_t)(query - text)) : strdup(text);
+
+    if (!store_tls_is_built()) {
+        free(rest);
+        return refuse(reason, STORE_TLS_IS_MISSING);
+    }
+    if (!rest) {
+        return -ENOMEM;
+    }
+    url->is_tls = true;
+    int err = parse_tcp(rest, url, reason);
+
+    explicit_bzero(rest, strlen(rest)); /* a password, perhaps */
+    free(rest);
+    return err == 0 && query ? parse_files(query + 1, url, reason) : err;
+}
+
 int store_url_parse(const char *text, struct store_url *ret, const char **ret_reason)
 {
     static const struct {
         const char *scheme;
         int (*parse)(const char *text, struct store_url *url, const char **reason);
-        const char *refusal;
     } schemes[] = {
-        {"unix://", parse_unix, NULL},
-        {"valkey://", parse_tcp, NULL},
-        {"redis://", parse_tcp, NULL},
-        {"valkeys://", NULL,
-         "TLS to the store is not built in (hiredis has none here): use valkey:// or a local TLS "
-         "proxy"},
-        {"rediss://", NULL,
-         "TLS to the store is not built in (hiredis has none here): use redis:// or a local TLS "
-         "proxy"},
+        {"unix://", parse_unix},   {"valkey://", parse_tcp}, {"redis://", parse_tcp},
+        {"valkeys://", parse_tls}, {"rediss://", parse_tls},
     };
     const char *reason = "out of memory";
 
@@ -225,9 +273,6 @@ int store_url_parse(const char *text, struct store_url *ret, const char **ret_re
 
         if (strncmp(text, schemes[i].scheme, len) != 0) {
             continue;
-        }
-        if (!schemes[i].parse) {
-            return refuse(ret_reason, schemes[i].refusal);
         }
         struct store_url url = {0};
         int err = schemes[i].parse(text + len, &url, &reason);
@@ -240,7 +285,7 @@ int store_url_parse(const char *text, struct store_url *ret, const char **ret_re
         *ret = url;
         return 0;
     }
-    return refuse(ret_reason, "it starts with none of unix://, valkey://, redis://");
+    return refuse(ret_reason, "it starts with none of unix://, valkey://, redis://, valkeys://");
 }
 
 void store_url_done(struct store_url *url)
@@ -253,16 +298,23 @@ void store_url_done(struct store_url *url)
     free(url->port);
     free(url->user);
     free(url->password);
+    free(url->ca);
+    free(url->certificate);
+    free(url->key);
     *url = (struct store_url){0};
 }
 
 int store_url_check(const char *url, const char **ret_reason)
 {
     struct store_url parsed;
+    struct store_tls *tls = NULL;
     int err = store_url_parse(url, &parsed, ret_reason);
 
-    if (err == 0) {
-        store_url_done(&parsed);
+    if (err < 0) {
+        return err;
     }
+    err = parsed.is_tls ? store_tls_create(&parsed, &tls, ret_reason) : 0;
+    store_tls_destroy(&tls);
+    store_url_done(&parsed);
     return err;
 }

@@ -2,13 +2,21 @@
 #ifndef COMMON_STORE_STORE_URL_H
 #define COMMON_STORE_STORE_URL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#define STORE_TLS_IS_MISSING                                                                       \
+    "this build has no TLS to the store (its hiredis has none): use valkey:// to a stunnel on "    \
+    "this "                                                                                        \
+    "machine that speaks TLS to the store"
 
 struct store_url {
     char *path; /* of the Unix socket; NULL: TCP */
     char *host, *port;
     char *user, *password; /* NULL: none given */
     uint32_t db;
+    bool is_tls;
+    char *ca, *certificate, *key; /* files for TLS; NULL: none given */
 };
 
 /* 0 and *ret filled (free with store_url_done); -EINVAL and a reason for people (static string), or

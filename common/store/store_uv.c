@@ -21,6 +21,7 @@ struct store_uv {
         awake;  /* keeps the loop from sleeping if `flush` was armed after its place in the turn */
     int events; /* what `poll` waits for */
     bool is_writing;
+    bool is_tls;
     int open_handles;
     void (*on_stuck)(void *arg);
     void (*on_gone)(void *arg);
@@ -57,7 +58,9 @@ static bool is_unasked(const struct store_uv *bridge)
 {
     char first;
 
-    return (bridge->ac->c.flags & REDIS_CONNECTED) && !bridge->ac->replies.head &&
+    /* With TLS it has proven who it is, and what arrives unasked may be a matter of TLS itself. */
+    return !bridge->is_tls && (bridge->ac->c.flags & REDIS_CONNECTED) &&
+           !bridge->ac->replies.head &&
            recv(bridge->ac->c.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first != '-';
 }
 
@@ -156,7 +159,7 @@ static void clean_up(void *arg)
     uv_close((uv_handle_t *)&bridge->awake, on_handle_closed);
 }
 
-int store_uv_attach(struct redisAsyncContext *ac, struct uv_loop_s *loop,
+int store_uv_attach(struct redisAsyncContext *ac, struct uv_loop_s *loop, bool is_tls,
                     void (*on_stuck)(void *arg), void (*on_gone)(void *arg), void *arg)
 {
     struct store_uv *bridge = calloc(1, sizeof(*bridge));
@@ -175,6 +178,7 @@ int store_uv_attach(struct redisAsyncContext *ac, struct uv_loop_s *loop,
     bridge->poll.data = bridge->flush.data = bridge->awake.data = bridge;
     bridge->open_handles = 3;
     bridge->ac = ac;
+    bridge->is_tls = is_tls;
     bridge->on_stuck = on_stuck;
     bridge->on_gone = on_gone;
     bridge->arg = arg;

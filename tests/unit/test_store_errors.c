@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/store/store.h"
+#include "common/store/store_tls.h"
 #include "common/store/store_url.h"
 
 static enum store_result read_error(const char *text)
@@ -185,8 +186,6 @@ static void unusable_urls_are_refused_with_a_reason(void **state)
         "valkey://us%er@host",
         "valkey://us%4@host",
         "valkey://us%00er@host",
-        "valkeys://host",
-        "rediss://host",
     };
     char too_long[200];
 
@@ -196,9 +195,6 @@ static void unusable_urls_are_refused_with_a_reason(void **state)
 
         assert_int_equal(store_url_check(urls[i], &reason), -EINVAL);
         assert_non_null(reason);
-        if (strstr(urls[i], "s://h")) {
-            assert_non_null(strstr(reason, "TLS"));
-        }
     }
     const char *reason = NULL;
 
@@ -208,6 +204,33 @@ static void unusable_urls_are_refused_with_a_reason(void **state)
     assert_int_equal(store_url_check(too_long, &reason), -EINVAL);
     too_long[8 + 107 - 1] = '\0';
     assert_int_equal(store_url_check(too_long, &reason), 0);
+}
+
+static void tls_is_taken_where_it_is_built_in_and_refused_with_a_way_where_not(void **state)
+{
+    static const char *const good[] = {"valkeys://host", "rediss://u:p@host:7000/2",
+                                       "valkeys://[::1]/?"};
+    static const char *const bad[] = {
+        "valkeys://",           "valkeys://host?x=1",
+        "valkeys://host?ca=",   "valkeys://host?ca",
+        "valkeys://host?key=k", "valkeys://host?ca=a&ca=b",
+        "valkeys://host?c%zz",  "valkeys://host?ca=/no/such/file",
+    };
+    const char *reason = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        if (store_tls_is_built()) {
+            assert_int_equal(store_url_check(good[i], &reason), 0);
+        } else {
+            assert_int_equal(store_url_check(good[i], &reason), -EINVAL);
+            assert_non_null(strstr(reason, "stunnel"));
+        }
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(store_url_check(bad[i], &reason), -EINVAL);
+    }
+    assert_int_equal(store_url_check("valkey://host?ca=/x", &reason), -EINVAL);
 }
 
 static void servers_that_are_not_durable_enough_are_refused_by_name_of_the_setting(void **state)
@@ -261,6 +284,7 @@ int main(void)
         cmocka_unit_test(every_result_has_a_name_and_a_sentence),
         cmocka_unit_test(urls_are_taken_apart),
         cmocka_unit_test(unusable_urls_are_refused_with_a_reason),
+        cmocka_unit_test(tls_is_taken_where_it_is_built_in_and_refused_with_a_way_where_not),
         cmocka_unit_test(servers_that_are_not_durable_enough_are_refused_by_name_of_the_setting),
     };
 

@@ -72,7 +72,7 @@ static void on_state(struct store *store, bool is_up, enum store_result why, voi
     } else {
         looking->facts->store_result = why;
         /* Another try would tell the same: a wrong password, or a store that is not to run. */
-        if (why == STORE_NOAUTH ||
+        if (why == STORE_NOAUTH || why == STORE_DISTRUSTED ||
             (looking->facts->is_embedded && looking->facts->process_count == 0)) {
             end(looking);
         }
