@@ -272,7 +272,7 @@ class File(TokenTest):
         old = self.token(daemon, 'client', 'w')
         self.assertEqual(self.ask(daemon, old, 'GET', '/v1/workspaces').status, 401, 'not before the reload')
         self.reload(daemon)
-        self.assertEqual(self.ask(daemon, old, 'GET', '/v1/workspaces').status, 200)
+        wait_until(lambda: self.ask(daemon, old, 'GET', '/v1/workspaces').status == 200, 10, 'the new token to be known')
         harness.tokens[daemon.port], admin = old, harness.tokens[daemon.port]
         stream = Stream(daemon.port, '/v1/events')
         self.addCleanup(stream.close)
@@ -282,7 +282,8 @@ class File(TokenTest):
         tokens.write_text(''.join(line for line in tokens.read_text().splitlines(True)
                                   if hashlib.sha256(old.encode()).hexdigest() not in line))
         self.reload(daemon)
-        self.assertEqual(self.ask(daemon, old, 'GET', '/v1/workspaces').status, 401)
+        # For a moment the API before may still take a connection.
+        wait_until(lambda: self.ask(daemon, old, 'GET', '/v1/workspaces').status == 401, 10, 'the revoked token to be refused')
         wait_until(lambda: stream.ended, 20, 'the stream of a revoked token to end')
         daemon.kill('api')  # another starts with what was checked, whatever stands in the file by then
         tokens.write_text('rubbish\n')
@@ -331,7 +332,7 @@ class File(TokenTest):
         self.assertEqual(self.outboxctl(daemon, 'token', 'revoke', 'the client', '--file', 'fresh').returncode, 0)
         self.assertEqual(file.stat().st_mode & 0o137, 0, oct(file.stat().st_mode))
         self.reload(daemon)
-        self.assertEqual(ask('client', 'list', 'w').returncode, 7)
+        wait_until(lambda: ask('client', 'list', 'w').returncode == 7, 10, 'the revoked token to be refused')
         self.assertEqual(ask('operator', 'list', 'w').returncode, 0)
         done = self.outboxctl(daemon, 'token', 'create', '--role', 'client', '--workspace', 'a', '--workspace', 'b', '--file', 'fresh')
         self.assertEqual(done.returncode, 2, 'the second would silently take the place of the first')
@@ -371,6 +372,7 @@ class File(TokenTest):
         (daemon.folder / 'tokens').write_text('')
         self.reload(daemon)
         self.assertIn('holds no token: nobody may call', daemon.log())
+        wait_until(lambda: self.ask(daemon, token, 'GET', '/v1/workspaces').status == 401, 10, 'the token to be refused')
         self.assertProblem(self.ask(daemon, token, 'GET', '/v1/workspaces'), 401, 'token_invalid')
         self.assertEqual(self.ask(daemon, '', 'GET', '/healthz').status, 200)
 
