@@ -41,7 +41,7 @@ It acts:
   endless    true, or the text it begins with: the answer's body never ends
   drip       seconds between single bytes of the answer
   garbage    text (latin-1) sent instead of an answer  informational  that many 1xx answers first
-  huge_header  bytes of one header of the answer
+  huge_header  bytes of one header of the answer   twice     true: the whole answer two times, in one go
 """
 
 MAX_HEAD = 1 << 20
@@ -77,7 +77,7 @@ class Request:
 
 MATCHERS = {'method', 'path', 'body', 'key', 'reused', 'at', 'nth', 'every', 'times'}
 ACTIONS = {'delay', 'hold', 'status', 'headers', 'answer', 'store', 'close', 'after', 'read', 'endless', 'drip', 'garbage',
-           'informational', 'huge_header'}
+           'informational', 'huge_header', 'twice'}
 
 
 class Rule:
@@ -307,7 +307,7 @@ class _Connection(asyncio.Protocol):
             self.close()
             return
         request.answered = time.monotonic()
-        self.send(data)
+        self.send(data * 2 if rule.get('twice') else data)
         if headers.get('Connection') == 'close':
             self.close()
 

@@ -290,6 +290,8 @@ def key(name, workspace, *parts):
 class OwnStore:
     """A Valkey (or Redis) of the test's own, to be killed and started at will: settings `store: {url: store.url}`."""
 
+    program = shutil.which('valkey-server') or shutil.which('redis-server') or '/usr/bin/valkey-server'
+
     def __init__(self, *options):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='obs-'))
         self.path = self.folder / 'sock'
@@ -297,12 +299,15 @@ class OwnStore:
         self.options = options
         self.process = None
 
-    def start(self):
-        server = shutil.which('valkey-server') or shutil.which('redis-server') or '/usr/bin/valkey-server'
+    def spawn(self):
+        """Starts it without waiting for anything."""
         self.process = subprocess.Popen(
-            [server, '--dir', str(self.folder), '--unixsocket', str(self.path), '--port', '0', '--save', '', '--appendonly', 'yes',
+            [self.program, '--dir', str(self.folder), '--unixsocket', str(self.path), '--port', '0', '--save', '', '--appendonly', 'yes',
              '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', '--daemonize', 'no', '--logfile', 'log', *self.options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start(self):
+        self.spawn()
 
         def answers():
             with contextlib.suppress(OSError, StoreError):

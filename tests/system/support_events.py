@@ -1,4 +1,5 @@
-"""A reader of Server-Sent Events for tests, by the rules of EventSource: an event counts once its blank line came."""
+"""Readers of Server-Sent Events for tests, by the rules of EventSource: an event counts once its blank line came."""
+import contextlib
 import dataclasses
 import http.client
 import json
@@ -19,8 +20,8 @@ class Event:
 class Stream:
     """Connects at once; .events grows in a thread of its own (unless threaded is False: then iterate over read())."""
 
-    def __init__(self, port, path, last=None, query=None, threaded=True):
-        self.connection = harness.http_connection(port, 60 * harness.SLOW)
+    def __init__(self, port, path, last=None, query=None, threaded=True, timeout=60):
+        self.connection = harness.http_connection(port, timeout * harness.SLOW)
         headers = harness.with_token(port, {'Accept': 'text/event-stream'})
         if last:
             headers['Last-Event-ID'] = last
@@ -91,3 +92,51 @@ class Stream:
             self.answer.fp and self.answer.fp.raw._sock.shutdown(2)
         except (OSError, AttributeError):
             pass
+
+
+class Follower:
+    """Reads a stream like EventSource: connects again with the last ID, to each of its daemons in turn (one or a list)."""
+
+    def __init__(self, daemons, path, timeout=60):
+        self.daemons = daemons if isinstance(daemons, list) else [daemons]
+        self.path, self.timeout = path, timeout
+        self.events, self.last, self.connections, self.resets = [], None, 0, []
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.first = threading.Event()
+
+    def start(self):
+        self.thread.start()
+        self.first.wait(20)
+
+    def run(self):
+        tries = 0
+        while not self.stopping.is_set():
+            port = self.daemons[tries % len(self.daemons)].port
+            tries += 1
+            try:
+                stream = Stream(port, self.path, self.last, threaded=False, timeout=self.timeout)
+            except (OSError, http.client.HTTPException, AssertionError):
+                time.sleep(0.02)
+                continue
+            self.connections += 1
+            with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+                for event in stream.read():
+                    self.last = event.id
+                    self.first.set()
+                    if event.name == 'reset':
+                        self.resets.append(event)
+                    elif event.name == 'queue.update':
+                        self.note(event)
+                    if self.stopping.is_set():
+                        break
+            stream.close()
+
+    def note(self, event):
+        self.events.append(event)
+
+    def seen(self, type_name):
+        return [event.data['entryID'] for event in list(self.events) if event.data['type'] == type_name]
+
+    def stop(self):
+        self.stopping.set()

@@ -10,7 +10,7 @@ import time
 
 import harness
 from harness import SystemTest, in_parallel, read_answer, wait_until
-from support_events import Stream
+from support_events import Follower, Stream
 
 TIME = re.compile(r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$')
 
@@ -391,47 +391,6 @@ class Ctl(Events):
         gone = daemon.ctl('events')
         self.assertEqual(gone.returncode, 5)
         self.assertIn('no answer', gone.stderr)
-
-
-class Follower:
-    """Reads a stream like EventSource: connects again with the last ID."""
-
-    def __init__(self, daemon, path):
-        self.daemon, self.path = daemon, path
-        self.events, self.last, self.connections, self.resets = [], None, 0, []
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.first = threading.Event()
-
-    def start(self):
-        self.thread.start()
-        self.first.wait(20)
-
-    def run(self):
-        while not self.stopping.is_set():
-            try:
-                stream = Stream(self.daemon.port, self.path, self.last, threaded=False)
-            except (OSError, harness.http.client.HTTPException, AssertionError):
-                time.sleep(0.02)
-                continue
-            self.connections += 1
-            with contextlib.suppress(OSError, ValueError):
-                for event in stream.read():
-                    self.last = event.id
-                    self.first.set()
-                    if event.name == 'reset':
-                        self.resets.append(event)
-                    elif event.name == 'queue.update':
-                        self.events.append(event)
-                    if self.stopping.is_set():
-                        break
-            stream.close()
-
-    def seen(self, type_name):
-        return [event.data['entryID'] for event in list(self.events) if event.data['type'] == type_name]
-
-    def stop(self):
-        self.stopping.set()
 
 
 if __name__ == '__main__':
