@@ -1,15 +1,12 @@
 /* Checks members one by one, by a table; what is stored is written anew from what was checked. */
 #include "api/target_form.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/json_out.h"
+#include "common/base/webhook_secret.h"
 #include "common/core/target_url.h"
-
-#define SECRET_PREFIX "whsec_"
-#define SECRET_MAX    256 /* characters */
 
 /* Each: NULL, or why the text is refused. */
 typedef const char *check_fn(const char *text);
@@ -75,21 +72,18 @@ static enum problem_id check_texts(struct json_body *body)
     return PROBLEM_NONE;
 }
 
-/* "whsec_" and base64 of 24 to 64 bytes (Standard Webhooks). */
 static bool is_secret(const json_t *value)
 {
     const char *text = json_string_value(value);
-    unsigned char bytes[SECRET_MAX];
-    size_t len = 0;
+    struct webhook_key key;
 
-    if (!text || json_string_length(value) > SECRET_MAX ||
-        strncmp(text, SECRET_PREFIX, strlen(SECRET_PREFIX)) != 0) {
+    if (!text || strlen(text) != json_string_length(value)) {
         return false;
     }
-    text += strlen(SECRET_PREFIX);
-    return sodium_base642bin(bytes, sizeof(bytes), text, strlen(text), NULL, &len, NULL,
-                             sodium_base64_VARIANT_ORIGINAL) == 0 &&
-           len >= 24 && len <= 64;
+    const bool is_one = webhook_secret_read(text, &key) == 0;
+
+    webhook_key_wipe(&key);
+    return is_one;
 }
 
 static enum problem_id check_secrets(struct json_body *body)
@@ -101,7 +95,7 @@ static enum problem_id check_secrets(struct json_body *body)
     if (!secrets) {
         return PROBLEM_NONE;
     }
-    if (!json_is_array(secrets) || json_array_size(secrets) > TARGET_SECRETS_MAX) {
+    if (!json_is_array(secrets) || json_array_size(secrets) > WEBHOOK_SECRETS_MAX) {
         return json_body_refuse(body, PROBLEM_INVALID_MEMBER,
                                 "secrets must be an array of at most 8", "");
     }
@@ -109,8 +103,7 @@ static enum problem_id check_secrets(struct json_body *body)
     {
         if (!is_secret(secret)) {
             return json_body_refuse(body, PROBLEM_INVALID_MEMBER,
-                                    "each of secrets must be whsec_ and base64 of 24 to 64 bytes",
-                                    "");
+                                    "each of secrets must be " WEBHOOK_SECRET_FORM, "");
         }
     }
     return PROBLEM_NONE;

@@ -10,7 +10,6 @@
 
 #define TARGET_USERNAME_MAX 256
 #define TARGET_PASSWORD_MAX 1024
-#define TARGET_SECRETS_MAX  8
 
 /* PROBLEM_NONE and the text to store, which the caller frees; or the problem, with its detail in
  * `body`. Either way json_body_done(body). */

@@ -8,6 +8,17 @@
 #include "supervisor/credential_files.h"
 #include "supervisor/unbuilt.h"
 
+/* Files that children read whenever they need them: told here, where somebody looks. */
+static size_t unreadable_files(const char *config, const struct settings *s, struct buf *lines)
+{
+    if (!s->targets_ca_file || access(s->targets_ca_file, R_OK) == 0) {
+        return 0;
+    }
+    (void)buf_appendf(lines, "%s: targets.ca_file: cannot read %s: %s\n",
+                      config ? config : "defaults", s->targets_ca_file, strerror(errno));
+    return 1;
+}
+
 int config_file_load(const char *path, enum config_purpose purpose, struct configuration *ret,
                      struct settings_report *report)
 {
@@ -17,7 +28,9 @@ int config_file_load(const char *path, enum config_purpose purpose, struct confi
         path = CONFIG_FILE_DEFAULT;
     }
     int err = settings_load(path, &read.settings, report);
-    if (err == 0 && unbuilt_settings(path, read.settings, &report->errors) > 0) {
+    if (err == 0 && unbuilt_settings(path, read.settings, &report->errors) +
+                            unreadable_files(path, read.settings, &report->errors) >
+                        0) {
         err = -EINVAL;
     }
     if (err == 0) {

@@ -20,7 +20,6 @@ size_t unbuilt_settings(const char *config, const struct settings *s, struct buf
         bool is_used;
         const char *setting, *advice;
     } rows[] = {
-        {s->targets_rate > 0, "targets.rate", "leave it out, or 0"},
     };
     size_t count = 0;
 

@@ -1,10 +1,11 @@
 /* Which addresses a target may have: ranges allowed and denied, looked at after name resolution, on
- * the address that is really connected. Pure. Contract §11. */
+ * the address that is about to be connected. Pure. Contract §11. */
 #ifndef WORKER_ADDRESS_RULES_H
 #define WORKER_ADDRESS_RULES_H
 
 #include <stdbool.h>
 
+struct sockaddr;
 struct text_list;
 struct address_rules;
 
@@ -15,7 +16,12 @@ int address_rules_create(const struct text_list *allow, const struct text_list *
 void address_rules_destroy(struct address_rules **rules);
 
 /* Denied ranges first; then, if any are allowed, one of those must hold it. IPv4-mapped IPv6 counts
- * as IPv4. A Unix socket or what is no address is not permitted. */
+ * as IPv4. An IPv6 address that a translator or tunnel takes to an IPv4 address (NAT64, 6to4,
+ * Teredo and older forms) is denied where that one is; being allowed takes its own range. Never
+ * permitted: the unspecified address (0.0.0.0, ::), which means this machine, a Unix socket, what
+ * is no address. RFC 4291, 6052, 8215, 3056, 4380. */
 bool address_rules_permit(const struct address_rules *rules, const char *address);
+/* The same, of a socket's address; its size is that of its family. */
+bool address_rules_permit_socket(const struct address_rules *rules, const struct sockaddr *address);
 
 #endif

@@ -179,6 +179,12 @@ int curl_uv_add(struct curl_uv *bridge, CURL *easy)
     return curl_multi_add_handle(bridge->multi, easy) == CURLM_OK ? 0 : -ENOMEM;
 }
 
+void curl_uv_give_up(struct curl_uv *bridge, CURL *easy)
+{
+    curl_multi_remove_handle(bridge->multi, easy);
+    bridge->done(easy, CURLE_OPERATION_TIMEDOUT, bridge->arg);
+}
+
 CURLM *curl_uv_multi(struct curl_uv *bridge)
 {
     return bridge->multi;

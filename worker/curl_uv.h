@@ -17,6 +17,9 @@ int curl_uv_create(struct uv_loop_s *loop, curl_uv_done_cb *done, void *arg, str
 void curl_uv_destroy(struct curl_uv **bridge);
 /* Starts a transfer. 0 or -ENOMEM. */
 int curl_uv_add(struct curl_uv *bridge, CURL *easy);
+/* Ends one that runs as if its time were up: `done` runs within the call. Not from a callback of
+ * libcurl. */
+void curl_uv_give_up(struct curl_uv *bridge, CURL *easy);
 CURLM *curl_uv_multi(struct curl_uv *bridge);
 
 #endif

@@ -5,35 +5,48 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <uv.h>
 
+#include "common/base/clock.h"
 #include "common/core/buf.h"
 #include "worker/address_rules.h"
+#include "worker/curl_options.h"
 #include "worker/curl_uv.h"
 
-#define IDLE_CONNECTION_S                                                                          \
-    5L /* one that was idle for longer may be dead: not used again (contract §4) */
+/* Of all heads of an answer, those before the final one and trailers included. */
 #define HEADER_BYTES_MAX 65536
+#define HEADER_LINES_MAX 512
 #define HANDLES_KEPT_MAX 1024
 
 struct transfers {
+    struct uv_loop_s *loop;
     struct curl_uv *bridge;
     struct transfer_limits limits;
     const struct address_rules *rules;
     struct transfer *idle; /* list of handles that wait for work */
     uint32_t idle_count;
+    transfer_observer_cb *observer;
+    void *observer_arg;
 };
 
 struct transfer {
     struct transfers *owner;
     struct transfer *next_idle;
     CURL *easy;
+    uv_timer_t first_byte; /* lives as long as the handle */
     struct curl_slist *headers;
     struct buf body;
-    size_t header_bytes;
+    size_t header_bytes, header_lines;
     uint32_t requests; /* how often libcurl was about to write one */
-    bool is_refused_address, is_too_late, is_body_limit;
+    /* Addresses that it was about to connect to. */
+    uint32_t permitted, refused;
+    bool is_too_late, is_body_limit, is_header_limit, is_silent;
     bool is_head_over; /* the blank line behind the headers came */
+    int64_t began_mono_ms, first_byte_timeout_ms;
+    const char *target;
+    struct span subject;
+    bool is_lookup;
     char failure[CURL_ERROR_SIZE];
     bool (*may_start)(void *arg);
     void (*started)(void *arg);
@@ -41,9 +54,45 @@ struct transfer {
     void *arg;
 };
 
+/* Called for each address before it is connected: what a name resolves to is looked at here, where
+ * nothing can change it any more. */
+static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct transfer *transfer = arg;
+
+    (void)purpose;
+    if (!address_rules_permit_socket(transfer->owner->rules, &address->addr)) {
+        transfer->refused++;
+        return CURL_SOCKET_BAD; /* the next address is tried */
+    }
+    transfer->permitted++;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static bool is_refused_address(const struct transfer *transfer)
+{
+    return transfer->refused > 0 && transfer->permitted == 0;
+}
+
+static void on_silence(uv_timer_t *timer)
+{
+    struct transfer *transfer = timer->data;
+
+    transfer->is_silent = true;
+    curl_uv_give_up(transfer->owner->bridge, transfer->easy);
+}
+
+static void await_first_byte(struct transfer *transfer)
+{
+    if (transfer->first_byte_timeout_ms > 0) {
+        uv_timer_start(&transfer->first_byte, on_silence, (uint64_t)transfer->first_byte_timeout_ms,
+                       0);
+    }
+}
+
 /* Called before each request that libcurl writes, also for one it repeats by itself on a new
- * connection: the first may go, a second never. Also the only place that sees the connected
- * address. */
+ * connection: the first may go, a second never. It also sees the address of a connection that is
+ * used again. */
 static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
     struct transfer *transfer = arg;
@@ -52,7 +101,8 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
     (void)remote_port;
     (void)local_port;
     if (transfer->requests == 0 && !address_rules_permit(transfer->owner->rules, remote_ip)) {
-        transfer->is_refused_address = true;
+        transfer->refused++;
+        transfer->permitted = 0;
         return CURL_PREREQFUNC_ABORT;
     }
     if (transfer->requests == 0 && transfer->may_start && !transfer->may_start(transfer->arg)) {
@@ -62,6 +112,7 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
     if (transfer->requests++ > 0) {
         return CURL_PREREQFUNC_ABORT;
     }
+    await_first_byte(transfer);
     if (transfer->started) {
         transfer->started(transfer->arg);
     }
@@ -85,10 +136,15 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
     struct transfer *transfer = arg;
     const size_t len = size * count;
 
+    uv_timer_stop(&transfer->first_byte);
     /* Also that of a 1xx answer, which a status line follows then. */
     transfer->is_head_over = len > 0 && (bytes[0] == '\r' || bytes[0] == '\n');
     transfer->header_bytes += len;
-    return transfer->header_bytes > HEADER_BYTES_MAX ? 0 : len;
+    if (transfer->header_bytes > HEADER_BYTES_MAX || ++transfer->header_lines > HEADER_LINES_MAX) {
+        transfer->is_header_limit = true;
+        return 0; /* what the status line said holds */
+    }
+    return len;
 }
 
 static const char *header(CURL *easy, const char *name)
@@ -99,6 +155,17 @@ static const char *header(CURL *easy, const char *name)
                                                                                   : NULL;
 }
 
+static void on_timer_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void transfer_free(struct transfer *transfer)
+{
+    curl_easy_cleanup(transfer->easy);
+    uv_close((uv_handle_t *)&transfer->first_byte, on_timer_closed);
+}
+
 static void recycle(struct transfer *transfer)
 {
     struct transfers *owner = transfer->owner;
@@ -107,8 +174,7 @@ static void recycle(struct transfer *transfer)
     transfer->headers = NULL;
     buf_done(&transfer->body);
     if (owner->idle_count >= HANDLES_KEPT_MAX) {
-        curl_easy_cleanup(transfer->easy);
-        free(transfer);
+        transfer_free(transfer);
         return;
     }
     curl_easy_reset(transfer->easy);
@@ -119,7 +185,7 @@ static void recycle(struct transfer *transfer)
 
 static const char *failure_text(const struct transfer *transfer, CURLcode code)
 {
-    if (transfer->is_refused_address) {
+    if (is_refused_address(transfer)) {
         return "the target's address is not permitted (settings targets.allow, targets.deny)";
     }
     if (transfer->is_too_late) {
@@ -128,10 +194,32 @@ static const char *failure_text(const struct transfer *transfer, CURLcode code)
     if (transfer->is_body_limit) {
         return "the answer is longer than max_response_bytes";
     }
+    if (transfer->is_header_limit) {
+        return "the answer has too many headers";
+    }
+    if (transfer->is_silent) {
+        return "nothing was answered within first_byte_timeout";
+    }
     if (code == CURLE_OK) {
         return transfer->is_head_over ? "" : "the answer broke off in its headers";
     }
     return transfer->failure[0] ? transfer->failure : curl_easy_strerror(code);
+}
+
+static void tell_observer(const struct transfer *transfer, const struct transfer_result *result)
+{
+    const struct transfers *owner = transfer->owner;
+    const struct transfer_report report = {
+        .target = transfer->target,
+        .subject = transfer->subject,
+        .is_lookup = transfer->is_lookup,
+        .began_mono_ms = transfer->began_mono_ms,
+        .result = result,
+    };
+
+    if (owner->observer && transfer->target) {
+        owner->observer(&report, owner->observer_arg);
+    }
 }
 
 static void on_done(CURL *easy, CURLcode code, void *arg)
@@ -151,7 +239,7 @@ static void on_done(CURL *easy, CURLcode code, void *arg)
         /* To libcurl an answer that breaks off in its headers is one without a body. */
         .is_complete = code == CURLE_OK && transfer->is_head_over,
         .is_too_long = transfer->is_body_limit,
-        .is_refused_address = transfer->is_refused_address,
+        .is_refused_address = is_refused_address(transfer),
         .is_too_late = transfer->is_too_late,
         .body = {transfer->body.bytes ? transfer->body.bytes : "", transfer->body.len},
         .content_type = content_type,
@@ -161,57 +249,78 @@ static void on_done(CURL *easy, CURLcode code, void *arg)
         .failure = failure_text(transfer, code),
     };
 
+    uv_timer_stop(&transfer->first_byte);
+    tell_observer(transfer, &result);
     transfer->done(&result, transfer->arg);
     recycle(transfer);
+}
+
+static struct transfer *new_handle(struct transfers *owner)
+{
+    struct transfer *transfer = calloc(1, sizeof(*transfer));
+
+    if (!transfer) {
+        return NULL;
+    }
+    transfer->easy = curl_easy_init();
+    if (!transfer->easy) {
+        free(transfer);
+        return NULL;
+    }
+    uv_timer_init(owner->loop, &transfer->first_byte);
+    transfer->first_byte.data = transfer;
+    return transfer;
 }
 
 static struct transfer *take_handle(struct transfers *owner)
 {
     struct transfer *transfer = owner->idle;
-    CURL *easy;
 
     if (transfer) {
         owner->idle = transfer->next_idle;
         owner->idle_count--;
-        easy = transfer->easy;
     } else {
-        transfer = malloc(sizeof(*transfer));
-        easy = transfer ? curl_easy_init() : NULL;
-        if (!easy) {
-            free(transfer);
-            return NULL;
-        }
+        transfer = new_handle(owner);
     }
-    *transfer = (struct transfer){.owner = owner, .easy = easy};
-    buf_init(&transfer->body, owner->limits.max_response_bytes);
     return transfer;
 }
 
-/* What every request of ours has; curl_easy_reset undid it. Nothing comes from the environment. */
+/* Whatever an earlier request left behind is gone. */
+static void prepare(struct transfer *transfer, struct transfers *owner,
+                    const struct transfer_request *request)
+{
+    transfer->owner = owner;
+    transfer->next_idle = NULL;
+    transfer->header_bytes = transfer->header_lines = 0;
+    transfer->requests = transfer->permitted = transfer->refused = 0;
+    transfer->is_too_late = transfer->is_body_limit = false;
+    transfer->is_header_limit = transfer->is_silent = false;
+    transfer->began_mono_ms = clock_mono_ms();
+    transfer->first_byte_timeout_ms = request->first_byte_timeout_ms;
+    transfer->target = request->target;
+    transfer->subject = request->subject;
+    transfer->is_lookup = request->is_lookup;
+    transfer->failure[0] = '\0';
+    buf_init(&transfer->body, request->max_response_bytes > 0 ? request->max_response_bytes
+                                                              : owner->limits.max_response_bytes);
+}
+
+/* What every request of ours has; curl_easy_reset undid it. */
 static void set_rules(struct transfer *transfer)
 {
     CURL *easy = transfer->easy;
 
+    curl_options_set(easy, &transfer->owner->limits);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* as the template made it */
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_CONNECTION_S);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     (long)transfer->owner->limits.connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "outboxd");
 }
 
 static int set_headers(struct transfer *transfer, const struct transfer_request *request)
@@ -258,19 +367,20 @@ static void set_method(struct transfer *transfer, const struct transfer_request 
 int transfer_start(struct transfers *transfers, const struct transfer_request *request,
                    void (*started)(void *arg), transfer_done_cb *done, void *arg)
 {
+    if (!curl_options_accept_url(request->url)) {
+        return -EINVAL;
+    }
     struct transfer *transfer = take_handle(transfers);
     int err;
 
     if (!transfer) {
         return -ENOMEM;
     }
+    prepare(transfer, transfers, request);
     transfer->may_start = request->may_start;
     transfer->started = started;
     transfer->done = done;
     transfer->arg = arg;
-    if (request->max_response_bytes > 0) {
-        buf_init(&transfer->body, request->max_response_bytes);
-    }
     set_rules(transfer);
     set_method(transfer, request);
     curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
@@ -296,6 +406,7 @@ int transfers_create(struct uv_loop_s *loop, const struct transfer_limits *limit
     if (!transfers) {
         return -ENOMEM;
     }
+    transfers->loop = loop;
     transfers->limits = *limits;
     transfers->rules = rules;
     err = curl_uv_create(loop, on_done, transfers, &transfers->bridge);
@@ -311,6 +422,12 @@ int transfers_create(struct uv_loop_s *loop, const struct transfer_limits *limit
     return 0;
 }
 
+void transfers_observe(struct transfers *transfers, transfer_observer_cb *observer, void *arg)
+{
+    transfers->observer = observer;
+    transfers->observer_arg = arg;
+}
+
 void transfers_destroy(struct transfers **transfers_ptr)
 {
     struct transfers *transfers = *transfers_ptr;
@@ -323,8 +440,7 @@ void transfers_destroy(struct transfers **transfers_ptr)
         struct transfer *transfer = transfers->idle;
 
         transfers->idle = transfer->next_idle;
-        curl_easy_cleanup(transfer->easy);
-        free(transfer);
+        transfer_free(transfer);
     }
     curl_uv_destroy(&transfers->bridge);
     free(transfers);

@@ -24,6 +24,13 @@ struct transfer_request {
     const char *username,
         *password;      /* basic authentication if username is not NULL; must live until done */
     int64_t timeout_ms; /* for the whole */
+    /* From the request's start to the first byte of an answer; 0: only the whole is limited. */
+    int64_t first_byte_timeout_ms;
+    /* For whoever observes (transfers_observe): whom it goes to and for whom it is. Must live until
+     * done; NULL, empty: nobody's. */
+    const char *target;
+    struct span subject;
+    bool is_lookup; /* asks about something, changes nothing */
     /* Asked when the connection is there and the request is about to be written, with
      * transfer_start's `arg`: may it still start? NULL: it may. */
     bool (*may_start)(void *arg);
@@ -35,7 +42,7 @@ struct transfer_result {
     int status;              /* of the final answer; 0: none */
     bool is_complete;        /* its headers ended, and its body did as announced */
     bool is_too_long;        /* its body was longer than the limit, and is cut */
-    bool is_refused_address; /* the address rules forbade it */
+    bool is_refused_address; /* the address rules forbade it: not even connected */
     bool is_too_late;        /* may_start said no */
     struct span body;        /* at most the limit; alive during the callback */
     /* NULL if absent; alive during the callback. next_cursor: X-Next-Cursor */
@@ -47,6 +54,7 @@ typedef void transfer_done_cb(const struct transfer_result *result, void *arg);
 
 struct transfer_limits {
     int64_t connect_timeout_ms;
+    const char *ca_file; /* PEM; NULL: the system's; must live as long as the transfers */
     size_t max_response_bytes;
     uint32_t max_connections; /* kept open at most */
 };
@@ -55,8 +63,19 @@ int transfers_create(struct uv_loop_s *loop, const struct transfer_limits *limit
 /* No transfer may be running. */
 void transfers_destroy(struct transfers **transfers);
 
-/* 0, or -ENOMEM, -EINVAL (the URL is none). `started` runs when the request is about to be written;
- * may be NULL. */
+/* Told of each transfer that ended, before its own callback. */
+struct transfer_report {
+    const char *target; /* of the request: never NULL */
+    struct span subject;
+    bool is_lookup;
+    int64_t began_mono_ms;
+    const struct transfer_result *result;
+};
+typedef void transfer_observer_cb(const struct transfer_report *report, void *arg);
+void transfers_observe(struct transfers *transfers, transfer_observer_cb *observer, void *arg);
+
+/* 0, or -ENOMEM, -EINVAL (the URL is none, or not one of ours). `started` runs when the request is
+ * about to be written; may be NULL. */
 int transfer_start(struct transfers *transfers, const struct transfer_request *request,
                    void (*started)(void *arg), transfer_done_cb *done, void *arg);
 

@@ -215,6 +215,9 @@ void settings_destroy(struct settings **settings)
     if (s->target_password) {
         explicit_bzero(s->target_password, strlen(s->target_password));
     }
+    for (size_t i = 0; i < s->target_secrets.count; i++) {
+        explicit_bzero(s->target_secrets.items[i], strlen(s->target_secrets.items[i]));
+    }
     for (size_t i = 0; i < s->kind_count; i++) {
         settings_free_rows(kind_rows, KIND_ROW_COUNT, &s->kinds[i]);
     }

@@ -63,8 +63,9 @@ struct kind {
     char *follow_up_edit, *follow_up_remove; /* names of kinds, or NULL */
     struct verify_lookup verify;
     enum on_ambiguous on_ambiguous;
-    uint32_t max_in_flight; /* per worker; 0: no limit of its own */
-    int64_t timeout_ms;     /* default: delivery_timeout */
+    uint32_t max_in_flight;        /* per worker; 0: no limit of its own */
+    int64_t timeout_ms;            /* default: delivery_timeout */
+    int64_t first_byte_timeout_ms; /* 0: no limit of its own */
     int64_t verify_settle_ms;
     int64_t verify_delay_ms;
     int64_t retry_backoff_ms, max_backoff_ms;
@@ -106,8 +107,8 @@ void settings_report_done(struct settings_report *report);
 
 /* Reads the file at `path` (NULL: all defaults), or bytes. On success *ret is owned by the caller.
  * Returns 0, -EINVAL (mistakes: see the report), or -errno (the file can't be read; the report says
- * so too). Reads the password files it names (so that one missing is told), into target_password
- * and the store URL. */
+ * so too). Reads the files of secrets it names (so that one missing is told), into target_password,
+ * target_secrets and the store URL. */
 int settings_load(const char *path, struct settings **ret, struct settings_report *report);
 int settings_parse(const char *name, const char *bytes, size_t len, struct settings **ret,
                    struct settings_report *report);

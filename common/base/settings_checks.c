@@ -9,6 +9,7 @@
 #include "common/base/listen_address.h"
 #include "common/base/settings_private.h"
 #include "common/base/store_password.h"
+#include "common/base/webhook_secret.h"
 #include "common/core/ids.h"
 #include "common/core/target_url.h"
 
@@ -113,6 +114,20 @@ static const char *check_target_password(const char *text, struct scratch *scrat
                                    : NULL;
 }
 
+static const char *check_secret(const char *text, struct scratch *scratch)
+{
+    struct webhook_key key;
+
+    (void)scratch;
+    if (strcmp(text, MASK) == 0) {
+        return "is the mask that --print-config writes, not a secret";
+    }
+    const int err = webhook_secret_read(text, &key);
+
+    webhook_key_wipe(&key);
+    return err < 0 ? "holds what is no secret (" WEBHOOK_SECRET_FORM ")" : NULL;
+}
+
 static const char *check_username(const char *text, struct scratch *scratch)
 {
     if (strchr(text, ':')) {
@@ -209,6 +224,9 @@ static const char *check_url_template(const char *text, struct scratch *scratch)
     if (text[0] != '/' && strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0) {
         return "does not begin with / (relative to the target), http:// or https://";
     }
+    if (text[0] != '/' && target_url_has_credentials(text)) {
+        return "holds credentials: what --print-config and logs would show";
+    }
     return has_space(text) ? "holds a space" : check_places(text, false, scratch);
 }
 
@@ -231,8 +249,11 @@ static const struct {
     {SETTING_target_username, check_username},
     {SETTING_target_password_file, check_line},
     {SETTING_target_password, check_target_password},
+    {SETTING_target_secrets_file, check_line},
+    {SETTING_target_secrets, check_secret},
     {SETTING_targets_allow, check_range},
     {SETTING_targets_deny, check_range},
+    {SETTING_targets_ca_file, check_line},
     {SETTING_token_file, check_line},
     {SETTING_tls_certificate, check_line},
     {SETTING_tls_key, check_line},

@@ -82,6 +82,12 @@ static int print_masked_url(const char *url, struct buf *out)
     return err;
 }
 
+static bool is_given(const struct setting_row *row, const void *field)
+{
+    return row->type == TYPE_TEXTS ? ((const struct text_list *)field)->count > 0
+                                   : *(char *const *)field != NULL;
+}
+
 static int print_value(const struct settings *settings, const struct setting_row *row,
                        bool with_secrets, struct buf *out)
 {
@@ -90,7 +96,7 @@ static int print_value(const struct settings *settings, const struct setting_row
     if (!with_secrets && row == &setting_rows[SETTING_store_url] && settings->store_url) {
         return print_masked_url(settings->store_url, out);
     }
-    if (!with_secrets && row->flags & FLAG_SECRET && *(char *const *)field) {
+    if (!with_secrets && row->flags & FLAG_SECRET && is_given(row, field)) {
         return buf_append_str(out, "\"" MASK "\"");
     }
     return settings_value_print(row->type, field, out);
@@ -104,6 +110,10 @@ static int print_setting(const struct settings *settings, const struct setting_r
     if (!with_secrets && row == &setting_rows[SETTING_target_password] &&
         settings->target_password_file) {
         return buf_appendf(out, "%s# password: read from password_file\n", indent);
+    }
+    if (!with_secrets && row == &setting_rows[SETTING_target_secrets] &&
+        settings->target_secrets_file) {
+        return buf_appendf(out, "%s# secrets: read from secrets_file\n", indent);
     }
     int err = buf_appendf(out, "%s%s: ", indent, last_part(row));
     if (err == 0) {

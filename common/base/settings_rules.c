@@ -7,6 +7,7 @@
 #include "common/base/inherit.h"
 #include "common/base/listen_address.h"
 #include "common/base/settings_private.h"
+#include "common/base/webhook_secret.h"
 #include "common/core/units.h"
 
 struct shown_ms {
@@ -93,6 +94,9 @@ static void check_top_level(struct settings_source *source, const struct setting
                 "%s is less than retry_backoff (%s)", show_ms(s->max_backoff).text, show_ms(s->retry_backoff).text)
     CONFIG_RULE(max_verify_backoff, verify_backoff, s->max_verify_backoff < s->verify_backoff,
                 "%s is less than verify_backoff (%s)", show_ms(s->max_verify_backoff).text, show_ms(s->verify_backoff).text)
+    CONFIG_RULE(targets_max_circuit_delay, targets_circuit_delay, s->targets_max_circuit_delay < s->targets_circuit_delay,
+                "%s is less than targets.circuit_delay (%s)", show_ms(s->targets_max_circuit_delay).text, show_ms(s->targets_circuit_delay).text)
+    CONFIG_RULE(target_secrets, target_secrets_file, s->target_secrets.count > WEBHOOK_SECRETS_MAX, "has %zu secrets, more than %d", s->target_secrets.count, WEBHOOK_SECRETS_MAX)
     CONFIG_RULE(tls_certificate, tls_certificate, s->tls_certificate && !s->tls_key, "is given without tls.key")
     CONFIG_RULE(tls_client_ca, tls_certificate, s->tls_client_ca && !s->tls_certificate, "is given without tls.certificate")
     CONFIG_RULE(tls_key, tls_key, !s->tls_certificate && s->tls_key, "is given without tls.certificate")

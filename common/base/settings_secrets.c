@@ -7,6 +7,7 @@
 #include "common/base/named_file.h"
 #include "common/base/settings_private.h"
 #include "common/base/store_password.h"
+#include "common/base/webhook_secret.h"
 #include "common/core/utf8.h"
 
 #define PASSWORD_MAX 1024
@@ -84,6 +85,61 @@ static void read_target_password(struct settings_source *source, struct settings
     wipe(&secret);
 }
 
+/* Keeps what `text` holds, a secret on each line, in target_secrets. Nothing of them is told. */
+static void take_secrets(struct settings_source *source, struct settings *settings, size_t line,
+                         char *text)
+{
+    const struct setting_row *row = &setting_rows[SETTING_target_secrets];
+    const char *items[WEBHOOK_SECRETS_MAX];
+    char reason[128];
+    size_t count = 0, number = 0;
+    char *rest = text;
+
+    for (char *at = strsep(&rest, "\n"); at; at = strsep(&rest, "\n")) {
+        struct webhook_key key;
+
+        number++;
+        at[strcspn(at, "\r")] = '\0';
+        if (*at == '\0' || *at == '#') {
+            continue;
+        }
+        const int err = webhook_secret_read(at, &key);
+
+        webhook_key_wipe(&key);
+        if (err < 0 || count == WEBHOOK_SECRETS_MAX) {
+            settings_complain(source, line, "target.secrets_file", "its line %zu %s", number,
+                              err < 0 ? "is no secret (" WEBHOOK_SECRET_FORM ")"
+                                      : "is one secret too many");
+            return;
+        }
+        items[count++] = at;
+    }
+    if (count == 0) {
+        settings_complain(source, line, "target.secrets_file", "holds no secret");
+        return;
+    }
+    if (settings_value_parse_items(row, items, count, &settings->target_secrets, reason,
+                                   sizeof(reason)) < 0) {
+        source->err = -ENOMEM;
+    }
+}
+
+static void read_target_secrets(struct settings_source *source, struct settings *settings,
+                                size_t line)
+{
+    struct secret secret;
+
+    if (settings->target_secrets.count > 0) {
+        settings_warn(source, line, "target.secrets_file", "not read: target.secrets is given too");
+        return;
+    }
+    if (read_file(source, line, "target.secrets_file", settings->target_secrets_file, &secret) ==
+        0) {
+        take_secrets(source, settings, line, secret.text);
+    }
+    wipe(&secret);
+}
+
 static void read_store_password(struct settings_source *source, struct settings *settings,
                                 size_t line)
 {
@@ -120,6 +176,14 @@ void settings_read_secrets(struct settings_source *source, struct settings *sett
     }
     if (settings->target_password_file) {
         read_target_password(source, settings, lines->settings[SETTING_target_password_file]);
+    }
+    if (settings->target_secrets.count > 0 && !settings->target_secrets_file) {
+        settings_warn(
+            source, lines->settings[SETTING_target_secrets], "target.secrets",
+            "stand in the configuration itself: target.secrets_file keeps them out of it");
+    }
+    if (settings->target_secrets_file) {
+        read_target_secrets(source, settings, lines->settings[SETTING_target_secrets_file]);
     }
     if (settings->store_password_file) {
         read_store_password(source, settings, lines->settings[SETTING_store_password_file]);

@@ -1,6 +1,5 @@
 #include "common/core/target_url.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -15,20 +14,32 @@ static bool has_blank(const char *text)
     return false;
 }
 
-const char *target_url_refusal(const char *url)
+static const char *host_of(const char *url)
 {
     const char *host = strstr(url, "://");
 
+    return host ? host + 3 : url;
+}
+
+bool target_url_has_credentials(const char *url)
+{
+    const char *host = host_of(url);
+
+    return memchr(host, '@', strcspn(host, "/?#")) != NULL;
+}
+
+const char *target_url_refusal(const char *url)
+{
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
         return "does not begin with http:// or https://";
     }
-    host += 3;
+    const char *host = host_of(url);
     const size_t len = strcspn(host, "/?#");
 
     if (len == 0 || host[0] == ':' || has_blank(url)) {
         return "names no host, or holds a space";
     }
-    if (memchr(host, '@', len)) {
+    if (target_url_has_credentials(url)) {
         return "holds credentials: give username and password apart";
     }
     if (strlen(url) > TARGET_URL_MAX) {

@@ -20,7 +20,7 @@ static void an_empty_file_is_all_defaults(void **state)
         assert_string_equal(s->state_dir, "/var/lib/outboxd");
         assert_null(s->store_url);
         assert_int_equal(s->durability.level, DURABILITY_FSYNC);
-        assert_int_equal(s->targets_deny.count, 3);
+        assert_int_equal(s->targets_deny.count, 8);
         assert_int_equal(s->targets_allow.count, 0);
         assert_int_equal(s->max_attempts, 5);
         assert_int_equal(s->session_cap, 25);
