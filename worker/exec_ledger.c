@@ -229,6 +229,7 @@ static void deliver(struct delivery *delivery)
 
     if (err == 0) {
         request.may_start = attempt_may_start;
+        request.first_byte_timeout_ms = delivery->kind->first_byte_timeout_ms;
         err = transfer_start(delivery->worker->transfers, &request, attempt_started, on_delivered,
                              delivery);
     }

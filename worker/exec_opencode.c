@@ -148,8 +148,10 @@ static void post(struct delivery *delivery, bool with_ids)
         request.method = "POST";
         request.may_start = attempt_may_start;
         request.body = (struct span){text->body.bytes, text->body.len};
-        err = http_request_add_headers(delivery->entry, delivery->sends, "application/json", text,
-                                       &request);
+        request.subject = delivery->entry->id;
+        request.first_byte_timeout_ms = delivery->kind->first_byte_timeout_ms;
+        err = http_request_add_headers(delivery->entry, delivery->sends, "application/json",
+                                       &delivery->target, text, &request);
         err = err == 0 ? transfer_start(delivery->worker->transfers, &request, attempt_started,
                                         on_answer, delivery)
                        : err;

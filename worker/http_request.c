@@ -8,20 +8,24 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "common/core/keys.h"
 #include "common/core/payload_value.h"
 #include "common/core/template.h"
 #include "worker/transfer.h"
+#include "worker/webhook_signature.h"
 
-#define URL_MAX     8192
-#define HEADERS_MAX 16384
-#define BODY_MAX    (256u << 20)
+#define URL_MAX       8192
+#define HEADERS_MAX   16384
+#define SIGNATURE_MAX 1024
+#define BODY_MAX      (256u << 20)
 
 void http_request_text_init(struct http_request_text *text)
 {
     buf_init(&text->url, URL_MAX);
     buf_init(&text->body, BODY_MAX);
     buf_init(&text->headers, HEADERS_MAX);
+    buf_init(&text->place, URL_MAX);
     text->problem[0] = '\0';
 }
 
@@ -30,6 +34,7 @@ void http_request_text_done(struct http_request_text *text)
     buf_done(&text->url);
     buf_done(&text->body);
     buf_done(&text->headers);
+    buf_done(&text->place);
 }
 
 /* ---- values ---- */
@@ -166,6 +171,35 @@ static bool is_absolute(const char *url)
     return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
 }
 
+/* Scheme and host of an absolute template; places in braces may hold anything. */
+static size_t place_length(const char *template)
+{
+    const char *at = strstr(template, "://");
+    int depth = 0;
+
+    for (at = at ? at + 3 : template; *at != '\0' && (depth > 0 || !strchr("/?#", *at)); at++) {
+        depth += *at == '{' ? 1 : *at == '}' ? -1 : 0;
+    }
+    return (size_t)(at - template);
+}
+
+const char *http_request_place(const char *template, const struct target *target,
+                               struct span workspace, const struct entry *entry,
+                               struct http_request_text *text)
+{
+    if (!is_absolute(template)) {
+        return target->url;
+    }
+    char *place = strndup(template, place_length(template));
+
+    buf_reset(&text->place);
+    const int err =
+        place ? fill(place, TEMPLATE_PERCENT, workspace, entry, &text->place, text) : -ENOMEM;
+
+    free(place);
+    return err == 0 ? text->place.bytes : NULL;
+}
+
 /* Base and template meet with exactly one slash between them. */
 static int build_url(const char *template, const struct target *target, struct span workspace,
                      const struct entry *entry, struct http_request_text *text)
@@ -257,8 +291,33 @@ static void list_headers(const struct http_request_text *text, struct transfer_r
     }
 }
 
+/* Of this very attempt: the time is that of now, the ID the entry's on every repeat. */
+static int add_signature(const struct target *target, struct span id,
+                         const struct transfer_request *request, struct http_request_text *text)
+{
+    const bool has_body =
+        strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0;
+    const struct span body = has_body ? request->body : (struct span){0};
+    const int64_t now_s = clock_wall_ms() / 1000;
+    char number[24];
+    struct buf signature;
+
+    buf_init(&signature, SIGNATURE_MAX);
+    snprintf(number, sizeof(number), "%" PRId64, now_s);
+    int err =
+        webhook_signature_write(target->secrets, target->secret_count, id, now_s, body, &signature);
+    err = err == 0 ? add_header(text, "webhook-id", id) : err;
+    err = err == 0 ? add_header(text, "webhook-timestamp", span_of(number)) : err;
+    err = err == 0
+              ? add_header(text, "webhook-signature", (struct span){signature.bytes, signature.len})
+              : err;
+    buf_done(&signature);
+    return err;
+}
+
 int http_request_add_headers(const struct entry *entry, uint32_t attempt, const char *content_type,
-                             struct http_request_text *text, struct transfer_request *ret)
+                             const struct target *target, struct http_request_text *text,
+                             struct transfer_request *ret)
 {
     char number[16];
     int err;
@@ -271,6 +330,9 @@ int http_request_add_headers(const struct entry *entry, uint32_t attempt, const 
     err = err == 0 ? add_header(text, "traceparent", entry->body.traceparent) : err;
     err = err == 0 ? add_header(text, "If-Match", entry->if_match) : err;
     err = err == 0 ? add_header(text, "Content-Type", span_of(content_type)) : err;
+    if (err == 0 && target && target->secret_count > 0) {
+        err = add_signature(target, entry->id, ret, text);
+    }
     if (err == 0) {
         list_headers(text, ret);
     }
@@ -278,10 +340,14 @@ int http_request_add_headers(const struct entry *entry, uint32_t attempt, const 
 }
 
 /* The target's credentials are for the target: a kind whose URL names another place gets none. */
-static void give_credentials(const char *template, const struct target *target,
-                             struct transfer_request *ret)
+static const struct target *owner_of(const char *template, const struct target *target)
 {
-    if (!is_absolute(template)) {
+    return is_absolute(template) ? NULL : target;
+}
+
+static void give_credentials(const struct target *target, struct transfer_request *ret)
+{
+    if (target) {
         ret->username = target->username;
         ret->password = target->password;
     }
@@ -291,7 +357,9 @@ int http_request_build(const struct kind *kind, const struct target *target, str
                        const struct entry *entry, uint32_t attempt, struct http_request_text *text,
                        struct transfer_request *ret)
 {
-    int err = build_url(kind->url ? kind->url : "/", target, workspace, entry, text);
+    const char *template = kind->url ? kind->url : "/";
+    const struct target *owner = owner_of(template, target);
+    int err = build_url(template, target, workspace, entry, text);
 
     if (err == 0) {
         err = build_body(kind, workspace, entry, text);
@@ -304,20 +372,20 @@ int http_request_build(const struct kind *kind, const struct target *target, str
         .url = text->url.bytes,
         .body = {text->body.bytes, text->body.len},
         .timeout_ms = kind->timeout_ms,
+        .first_byte_timeout_ms = kind->first_byte_timeout_ms,
+        .target = http_request_place(template, target, workspace, entry, text),
+        .subject = entry->id,
     };
-    err = http_request_add_headers(entry, attempt, kind->content_type, text, ret);
-    if (err < 0) {
-        return err;
-    }
-    give_credentials(kind->url ? kind->url : "/", target, ret);
-    return 0;
+    give_credentials(owner, ret);
+    return http_request_add_headers(entry, attempt, kind->content_type, owner, text, ret);
 }
 
 int http_request_build_lookup(const struct kind *kind, const struct target *target,
                               struct span workspace, const struct entry *entry, int64_t timeout_ms,
                               struct http_request_text *text, struct transfer_request *ret)
 {
-    int err = build_url(kind->verify.url, target, workspace, entry, text);
+    const char *template = kind->verify.url;
+    int err = build_url(template, target, workspace, entry, text);
 
     if (err < 0) {
         return err;
@@ -326,7 +394,10 @@ int http_request_build_lookup(const struct kind *kind, const struct target *targ
         .method = kind->verify.method ? kind->verify.method : "GET",
         .url = text->url.bytes,
         .timeout_ms = timeout_ms,
+        .target = http_request_place(template, target, workspace, entry, text),
+        .subject = entry->id,
+        .is_lookup = true,
     };
-    give_credentials(kind->verify.url, target, ret);
+    give_credentials(owner_of(template, target), ret);
     return 0;
 }

@@ -110,6 +110,7 @@ static void fill(const struct ledger_address *address, int64_t timeout_ms,
         .username = address->target->username,
         .password = address->target->password,
         .timeout_ms = timeout_ms,
+        .target = address->target->url,
     };
 }
 
@@ -134,7 +135,8 @@ int ledger_request_deliver(const struct ledger_address *address, const struct en
     }
     fill(address, timeout_ms, text, ret);
     ret->headers[ret->header_count++] = "Connect-Protocol-Version: 1";
-    return http_request_add_headers(entry, sends, "application/json", text, ret);
+    ret->subject = entry->id;
+    return http_request_add_headers(entry, sends, "application/json", address->target, text, ret);
 }
 
 int ledger_request_status(const struct ledger_address *address, const struct entry *entry,
@@ -149,6 +151,7 @@ int ledger_request_status(const struct ledger_address *address, const struct ent
         return err;
     }
     fill(address, timeout_ms, text, ret);
+    ret->is_lookup = true;
     ret->headers[ret->header_count++] = "Content-Type: application/json";
     ret->headers[ret->header_count++] = "Connect-Protocol-Version: 1";
     return 0;

@@ -76,6 +76,7 @@ static int ask(struct lookup *lookup, const char *rest, transfer_done_cb *answer
         opencode_get(&subject->target, lookup->url.bytes, left > 1 ? left : 1);
 
     request.max_response_bytes = PAGE_BYTES_MAX;
+    request.is_lookup = true;
     return err == 0 ? transfer_start(lookup->worker->transfers, &request, NULL, answered, lookup)
                     : err;
 }

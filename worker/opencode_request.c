@@ -79,5 +79,6 @@ struct transfer_request opencode_get(const struct target *target, const char *ur
         .username = target->username || !target->password ? target->username : SERVERS_USER,
         .password = target->password,
         .timeout_ms = timeout_ms,
+        .target = target->url,
     };
 }

@@ -9,6 +9,21 @@
 
 #define URL_MAX 4096
 
+struct target target_of_settings(const struct settings *settings)
+{
+    const struct text_list *secrets = &settings->target_secrets;
+    struct target target = {
+        .url = settings->target_url,
+        .username = settings->target_username,
+        .password = settings->target_password,
+    };
+
+    for (size_t i = 0; i < secrets->count && i < WEBHOOK_SECRETS_MAX; i++) {
+        target.secrets[target.secret_count++] = secrets->items[i];
+    }
+    return target;
+}
+
 static int executor_of_name(const char *name, enum executor_id *ret)
 {
     static const struct {
@@ -58,6 +73,33 @@ static bool is_absent_or_string(const json_t *value)
     return !value || json_is_string(value);
 }
 
+/* What is there must be secrets: an attempt that should be signed is not sent without. */
+static int read_secrets(const json_t *secrets, struct target *ret)
+{
+    const json_t *secret;
+    size_t i;
+
+    if (!secrets) {
+        return 0;
+    }
+    if (!json_is_array(secrets) || json_array_size(secrets) > WEBHOOK_SECRETS_MAX) {
+        return -EBADMSG;
+    }
+    json_array_foreach(secrets, i, secret)
+    {
+        struct webhook_key key;
+        const char *text = json_string_value(secret);
+        const int err = text ? webhook_secret_read(text, &key) : -EINVAL;
+
+        webhook_key_wipe(&key);
+        if (err < 0) {
+            return -EBADMSG;
+        }
+        ret->secrets[ret->secret_count++] = text;
+    }
+    return 0;
+}
+
 int target_read(struct span conf, const struct target *fallback, struct span workspace,
                 struct target *ret, struct json_t **ret_owner)
 {
@@ -75,7 +117,9 @@ int target_read(struct span conf, const struct target *fallback, struct span wor
     *ret = (struct target){0};
     if (!json_is_string(url) || !is_absent_or_string(username) || !is_absent_or_string(password) ||
         !is_absent_or_string(executor) ||
-        (executor && executor_of_name(json_string_value(executor), &ret->executor) < 0)) {
+        (executor && executor_of_name(json_string_value(executor), &ret->executor) < 0) ||
+        read_secrets(json_object_get(root, "secrets"), ret) < 0) {
+        *ret = (struct target){0};
         json_decref(root);
         return -EBADMSG;
     }

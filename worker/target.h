@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "common/base/settings.h"
+#include "common/base/webhook_secret.h"
 #include "common/core/span.h"
 
 struct json_t;
@@ -14,10 +15,14 @@ struct json_t;
 struct target {
     const char *url; /* base; NULL: none is configured */
     const char *username, *password;
+    const char *secrets[WEBHOOK_SECRETS_MAX]; /* that sign requests, the newest first */
+    size_t secret_count;
     bool has_executor; /* the workspace says itself what its target speaks */
     enum executor_id executor;
 };
 
+/* The configured one. */
+struct target target_of_settings(const struct settings *settings);
 /* Reads a workspace's own target (JSON of the store: untrusted). An empty `conf` gives `fallback`,
  * in whose URL `{workspace}` stands for the workspace.
  * Nothing of the fallback is mixed into an own target: no credentials go where they were not meant

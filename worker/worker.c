@@ -241,6 +241,7 @@ static int create_parts(struct worker *worker)
     const char *bad = NULL;
     const struct transfer_limits limits = {
         .connect_timeout_ms = settings->connect_timeout,
+        .ca_file = settings->targets_ca_file,
         .max_response_bytes = settings->max_response_bytes,
         .max_connections =
             settings->max_in_flight < CONNECTIONS_MIN ? CONNECTIONS_MIN : settings->max_in_flight,
@@ -325,7 +326,7 @@ int worker_run(const struct inherit_args *args, const struct settings *settings)
         .loop = &loop,
         .args = *args,
         .settings = settings,
-        .target = {settings->target_url, settings->target_username, settings->target_password},
+        .target = target_of_settings(settings),
         .lock_ttl_ms = settings_lock_ttl_ms(settings),
     };
     int err = shm_attach(&worker.shm, INHERIT_SHM, args->slot);

@@ -213,6 +213,18 @@ static struct address_rules *rules_that_deny(const char *const *deny, size_t cou
 
 static const char *const loopback[] = {"127.0.0.0/8", "::1/128"};
 
+/* Containers often have none. */
+static bool has_ipv6_loopback(void)
+{
+    const struct sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                         .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool has = bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+
+    close(fd);
+    return has;
+}
+
 static void a_denied_address_sees_no_connection_however_it_is_spelt(void **state)
 {
     static const char *const hosts[] = {
@@ -229,6 +241,9 @@ static void a_denied_address_sees_no_connection_however_it_is_spelt(void **state
     for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
         const unsigned before = connections_of(server);
 
+        if (strcmp(hosts[i], "[::1]") == 0 && !has_ipv6_loopback()) {
+            continue;
+        }
         snprintf(url, sizeof(url), "http://%s:%d/", hosts[i], server->port);
         const struct answer refused = get(url, denying);
 

@@ -261,6 +261,29 @@ static void a_credential_that_only_the_service_gets_is_a_warning_for_who_only_lo
     settings_destroy(&s);
 }
 
+static void signing_secrets_stand_in_a_file_a_line_each(void **state)
+{
+    static const char file[] = "# newest first\n\nwhsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n"
+                               "whsec_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\n";
+    static const char bad[] = "whsec_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\nwhsec_sesame\n";
+    char text[256];
+
+    (void)state;
+    write_secret("pw", file, sizeof(file) - 1);
+    (void)snprintf(text, sizeof(text), "target: {secrets_file: %s/pw}\n", secret_dir);
+    struct settings *s = read_good(text);
+    assert_int_equal(s->target_secrets.count, 2);
+    assert_string_equal(s->target_secrets.items[0], "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    assert_string_equal(s->target_secrets.items[1], "whsec_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB");
+    settings_destroy(&s);
+    write_secret("pw", bad, sizeof(bad) - 1);
+    expect_mistake(text, "t:1: target.secrets_file: its line 2 is no secret");
+    expect_no_word(text, "sesame");
+    expect_no_word("target: {secrets: [whsec_sesame]}", "sesame");
+    write_secret("pw", "# none\n", 7);
+    expect_mistake(text, "t:1: target.secrets_file: holds no secret");
+}
+
 static void bad_secrets_are_told_without_being_shown(void **state)
 {
     static char large[2000];
@@ -308,6 +331,7 @@ int main(void)
         cmocka_unit_test(listening_beyond_loopback_needs_tokens),
         cmocka_unit_test(passwords_come_from_files_and_credentials),
         cmocka_unit_test(a_credential_that_only_the_service_gets_is_a_warning_for_who_only_looks),
+        cmocka_unit_test(signing_secrets_stand_in_a_file_a_line_each),
         cmocka_unit_test(bad_secrets_are_told_without_being_shown),
         cmocka_unit_test(systemds_state_directory_is_the_default),
     };

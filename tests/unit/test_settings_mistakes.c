@@ -2,6 +2,10 @@
  * lines are written out. */
 #include "tests/unit/settings_fixture.h"
 
+#define SECRET        "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define THREE_SECRETS SECRET ", " SECRET ", " SECRET
+#define NINE_SECRETS  THREE_SECRETS ", " THREE_SECRETS ", " THREE_SECRETS
+
 static void each_mistake_has_its_line(void **state)
 {
     static const struct {
@@ -78,6 +82,17 @@ static void each_mistake_has_its_line(void **state)
         {"target: {username: 'a:b'}", "holds a colon"},
         {"target: {url: 'http://{session}.agents'}",
          "t:1: target.url: has a { that does not begin {workspace}"},
+        {"target: {secrets: [whsec_x]}",
+         "t:1: target.secrets: holds what is no secret (whsec_ and base64 of 24 to 64 bytes)"},
+        {"target: {secrets: '***'}", "t:1: target.secrets: is the mask that --print-config writes"},
+        {"target: {secrets_file: /nonexistent}",
+         "t:1: target.secrets_file: cannot read /nonexistent"},
+        {"target: {secrets: [" NINE_SECRETS "]}",
+         "t:1: target.secrets: has 9 secrets, more than 8"},
+        {"targets: {circuit_failures: 256}", "t:1: targets.circuit_failures: "},
+        {"targets: {max_circuit_delay: 61s}", "t:1: targets.max_circuit_delay: "},
+        {"targets: {circuit_delay: 20s, max_circuit_delay: 10s}",
+         "t:1: targets.max_circuit_delay: 10s is less than targets.circuit_delay (20s)"},
         {"targets: {allow: 10.0.0.0/33}",
          "t:1: targets.allow: '10.0.0.0/33' has no number of bits"},
         {"targets: {deny: [x]}", "'x' is no address range"},
@@ -105,6 +120,9 @@ static void each_mistake_has_its_line(void **state)
         {"kinds:\n- url: /", "t:2: kinds[0].name: is missing"},
         {"kinds: [{name: a b, url: /}]", "kinds[0].name: 'a b' is not 1 to 64"},
         {"kinds: [{name: a}]", "kinds[0].url: is missing (executor http needs one)"},
+        {"kinds: [{name: a, url: 'http://u:p@h/'}]",
+         "kinds[0].url: 'http://u:p@h/' holds credentials"},
+        {"kinds: [{name: a, url: 'https://{payload.user}@h'}]", "holds credentials"},
         {"kinds: [{name: a, url: b}]", "kinds[0].url: 'b' does not begin with /"},
         {"kinds: [{name: a, url: '/{x}'}]", "has a place '{x}' that is none of"},
         {"kinds: [{name: a, url: '/{payload.}'}]", "has a place '{payload.}' that is none of"},
@@ -269,6 +287,10 @@ static void what_may_surprise_is_a_warning(void **state)
         {"target: {password: x}", "t:1: target.password: stands in the configuration itself"},
         {"target: {password: x, password_file: /nonexistent}",
          "t:1: target.password_file: not read"},
+        {"target: {secrets: [" SECRET "]}",
+         "t:1: target.secrets: stand in the configuration itself"},
+        {"target: {secrets: [" SECRET "], secrets_file: /nonexistent}",
+         "t:1: target.secrets_file: not read"},
         {"store: {url: 'redis://:x@h', password_file: /nonexistent}",
          "t:1: store.password_file: not read"},
         {"kinds: [{name: a, url: /, idempotent: true, verify: {url: /v, delivered: 200}}]",

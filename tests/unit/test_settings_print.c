@@ -115,7 +115,7 @@ static const char rich[] =
     "durability: {replicas: 2}\n"
     "target: {url: 'https://h/base', username: u, password: \"a\\tb\\u2028\\u0085\\x7f\\uFEFF:# "
     "'\", "
-    "password_file: /nonexistent}\n"
+    "password_file: /nonexistent, secrets: [whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA]}\n"
     "targets: {allow: [10.0.0.0/8], deny: [], rate: 7}\n"
     "tls: {certificate: /c, key: /k}\n"
     "log: {level: warn, format: json, file: '/l # x'}\n"
@@ -172,7 +172,8 @@ static void every_setting_is_printed(void **state)
 
 static void secrets_are_hidden_unless_asked_for(void **state)
 {
-    struct settings *settings = read_good("target: {password: sesame}\n"
+    struct settings *settings = read_good("target: {password: sesame, secrets: "
+                                          "[whsec_sesameAAAAAAAAAAAAAAAAAAAAAAAAAA]}\n"
                                           "store: {url: 'valkey://user:sesame@db/1'}\n");
     char *hidden = print(settings, false);
     char *shown = print(settings, true);
@@ -180,6 +181,8 @@ static void secrets_are_hidden_unless_asked_for(void **state)
     (void)state;
     assert_null(strstr(hidden, "sesame"));
     assert_non_null(strstr(hidden, "  password: \"***\"\n"));
+    assert_non_null(strstr(hidden, "  secrets: \"***\"\n"));
+    assert_non_null(strstr(shown, "  secrets: [\"whsec_sesameAAAAAAAAAAAAAAAAAAAAAAAAAA\"]\n"));
     assert_non_null(strstr(hidden, "  url: \"valkey://user:***@db/1\"\n"));
     assert_non_null(strstr(shown, "  password: \"sesame\"\n"));
     assert_non_null(strstr(shown, "  url: \"valkey://user:sesame@db/1\"\n"));

@@ -11,6 +11,9 @@
 
 #include "worker/target.h"
 
+#define SECRET       "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+#define OTHER_SECRET "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
 static const struct target fallback = {
     .url = "http://default", .username = "user", .password = "secret"};
 
@@ -72,7 +75,10 @@ static void what_cannot_be_read_is_no_target_at_all(void **state)
                                         "{\"url\":\"http://a\",\"password\":1}",
                                         "{\"url\":\"http://a\",\"username\":[]}",
                                         "{\"url\":\"http://a\",\"executor\":\"smtp\"}",
-                                        "{\"url\":\"http://a\",\"executor\":null}"};
+                                        "{\"url\":\"http://a\",\"executor\":null}",
+                                        "{\"url\":\"http://a\",\"secrets\":\"" SECRET "\"}",
+                                        "{\"url\":\"http://a\",\"secrets\":[\"" SECRET "\",1]}",
+                                        "{\"url\":\"http://a\",\"secrets\":[\"whsec_short\"]}"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -82,8 +88,38 @@ static void what_cannot_be_read_is_no_target_at_all(void **state)
         assert_int_equal(target_read(span_of(texts[i]), &fallback, span_of("ws"), &target, &owner),
                          -EBADMSG);
         assert_null(target.url);
+        assert_int_equal(target.secret_count, 0);
         assert_null(owner);
     }
+}
+
+static void secrets_sign_for_the_target_that_they_belong_to(void **state)
+{
+    char *items[] = {(char *)(uintptr_t)SECRET, (char *)(uintptr_t)OTHER_SECRET};
+    struct settings settings = {.target_url = (char *)(uintptr_t) "http://default",
+                                .target_secrets = {items, 2}};
+    const struct target configured = target_of_settings(&settings);
+    struct target target;
+    json_t *owner;
+
+    (void)state;
+    assert_int_equal(configured.secret_count, 2);
+    assert_string_equal(configured.secrets[1], OTHER_SECRET);
+    assert_int_equal(target_read((struct span){"", 0}, &configured, span_of("ws"), &target, &owner),
+                     0);
+    assert_int_equal(target.secret_count, 2);
+    assert_int_equal(target_read(span_of("{\"url\":\"http://own\"}"), &configured, span_of("ws"),
+                                 &target, &owner),
+                     0);
+    assert_int_equal(target.secret_count, 0);
+    json_decref(owner);
+    assert_int_equal(
+        target_read(span_of("{\"url\":\"http://own\",\"secrets\":[\"" OTHER_SECRET "\"]}"),
+                    &configured, span_of("ws"), &target, &owner),
+        0);
+    assert_int_equal(target.secret_count, 1);
+    assert_string_equal(target.secrets[0], OTHER_SECRET);
+    json_decref(owner);
 }
 
 static void
@@ -116,6 +152,7 @@ int main(void)
         cmocka_unit_test(the_configured_url_may_name_the_workspace),
         cmocka_unit_test(nothing_of_the_configured_target_goes_to_another_place),
         cmocka_unit_test(what_cannot_be_read_is_no_target_at_all),
+        cmocka_unit_test(secrets_sign_for_the_target_that_they_belong_to),
         cmocka_unit_test(
             a_target_says_what_it_speaks_but_not_for_kinds_that_describe_their_requests),
     };
