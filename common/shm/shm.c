@@ -31,10 +31,12 @@ static uint64_t layout_fingerprint(void)
         sizeof(struct shm_process_cells),
         sizeof(struct shm_lock_cells),
         sizeof(struct shm_ring),
+        sizeof(struct shm_target_cell),
         sizeof(struct metrics_block),
         SHM_RINGS_PER_WORKER,
         SHM_SLOT_WORKER_FIRST,
         SHM_LOCK_WORKSPACE_WORDS,
+        SHM_TARGETS,
     };
 
     return fnv1a64(parts, sizeof(parts));
@@ -55,7 +57,8 @@ int shm_compute_parts(const struct shm_sizes *sizes, struct shm_parts *ret)
     ret->metrics = ret->processes + slots * sizeof(struct shm_process_cells);
     ret->locks = ret->metrics + slots * sizeof(struct metrics_block);
     ret->rings = ret->locks + locks * sizeof(struct shm_lock_cells);
-    ret->total_bytes = ret->rings + rings * sizeof(struct shm_ring);
+    ret->targets = ret->rings + rings * sizeof(struct shm_ring);
+    ret->total_bytes = ret->targets + SHM_TARGETS * sizeof(struct shm_target_cell);
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* The shared-memory segment of one generation: process table, hints, lock tables, metrics.
+/* The shared-memory segment of one generation: process table, hints, lock tables, metrics, and what
+ * is known about targets (target_table.h).
  * Everything in it is a hint or a counter, and hostile when read: any byte may be anything, at any
  * time. Layout: shm_layout.h. Contract §9.
  *

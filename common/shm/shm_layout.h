@@ -7,11 +7,12 @@
  *   metrics    struct metrics_block      x slots: written by that slot's process alone
  *   locks      struct shm_lock_cells     x workers x locks_per_worker
  *   rings      struct shm_ring           x workers x SHM_RINGS_PER_WORKER
+ *   targets    struct shm_target_cell    x SHM_TARGETS: written by any worker
  *
- * Rules: no pointers, no enum, no bool. One writer per cell (the wake flag is the exception: see
- * ring.c). Every part starts on a cache line of its own. The counts below are in the header for
- * information only: attach copies two of them after checks and computes all offsets anew, so that
- * no later byte can move a part. */
+ * Rules: no pointers, no enum, no bool. One writer per cell (exceptions: the wake flag, see ring.c,
+ * and what is known about targets, see target_table.c). Every part starts on a cache line of its
+ * own. The counts below are in the header for information only: attach copies two of them after
+ * checks and computes all offsets anew, so that no later byte can move a part. */
 #ifndef COMMON_SHM_SHM_LAYOUT_H
 #define COMMON_SHM_SHM_LAYOUT_H
 
@@ -31,6 +32,8 @@
 /* Into each worker: 3 API slots and the supervisor; out of it: 3 API slots. */
 #define SHM_API_SLOTS        3U
 #define SHM_RINGS_PER_WORKER (2U * SHM_API_SLOTS + 1U)
+
+#define SHM_TARGETS 4096U
 
 #define SHM_LOCK_WORKSPACE_WORDS 8  /* 64 bytes */
 #define SHM_LOCK_SESSION_WORDS   16 /* 128 bytes */
@@ -77,6 +80,12 @@ struct shm_ring {
     alignas(SHM_CACHE_LINE) _Atomic uint64_t hints[SHM_RING_SLOTS];
 };
 
+struct shm_target_cell {
+    alignas(SHM_CACHE_LINE) _Atomic uint64_t key; /* 0: free */
+    _Atomic uint64_t circuit;                     /* packed: see target_table.c */
+    _Atomic uint64_t full_ns;                     /* CLOCK_MONOTONIC: see rate.h */
+};
+
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
               "lock-free 64-bit atomics");
 static_assert(sizeof(_Atomic uint64_t) == 8, "a cell is eight bytes");
@@ -86,6 +95,7 @@ static_assert(sizeof(struct shm_process_cells) == 256, "four cache lines");
 static_assert(offsetof(struct shm_process_cells, heartbeat_mono_ms) == 128, "own line");
 static_assert(sizeof(struct shm_lock_cells) == 256, "four cache lines");
 static_assert(sizeof(struct shm_ring) == 128 + 8 * SHM_RING_SLOTS, "two lines and the hints");
+static_assert(sizeof(struct shm_target_cell) == 64, "a line of its own");
 static_assert(sizeof(struct metrics_block) % SHM_CACHE_LINE == 0, "blocks don't share lines");
 
 #endif

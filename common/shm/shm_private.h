@@ -20,7 +20,7 @@ struct metrics {
 
 /* Where the parts stand, computed from the two counts: never read from the segment. */
 struct shm_parts {
-    uint64_t processes, metrics, locks, rings, total_bytes;
+    uint64_t processes, metrics, locks, rings, targets, total_bytes;
 };
 
 struct shm {
@@ -72,6 +72,11 @@ static inline struct shm_ring *shm_ring_at(const struct shm *shm, uint32_t worke
 {
     return (struct shm_ring *)(void *)(shm->base + shm->parts.rings) +
            ((size_t)worker * SHM_RINGS_PER_WORKER + ring);
+}
+
+static inline struct shm_target_cell *shm_target_at(const struct shm *shm, uint32_t index)
+{
+    return (struct shm_target_cell *)(void *)(shm->base + shm->parts.targets) + index;
 }
 
 static inline bool shm_is_worker_slot(const struct shm *shm, uint32_t slot)
