@@ -177,6 +177,10 @@ void store_note_baseline(struct store *store, const struct claim_ref *ref, struc
 /* Gives a claim back unsent (lowers `sends` again if it was raised); due now, or after delay_ms. */
 void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
                    store_flag_cb *cb, void *arg);
+/* The same; the whole session rests for delay_ms (a minute at most), and what it holds keeps its
+ * times, so that nothing overtakes. `reason` is told in an event (`retrying`); empty: none. */
+void store_hold(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
+                struct span reason, store_flag_cb *cb, void *arg);
 /* Whether the token still holds the session's lock. */
 void store_owns(struct store *store, const struct claim_ref *ref, store_flag_cb *cb, void *arg);
 

@@ -165,8 +165,8 @@ void store_note_baseline(struct store *store, const struct claim_ref *ref, struc
     call_send(&call, read_flag, (void (*)(void))cb, arg);
 }
 
-void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
-                   store_flag_cb *cb, void *arg)
+static void release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
+                    bool is_hold, struct span reason, store_flag_cb *cb, void *arg)
 {
     struct call call;
 
@@ -177,7 +177,21 @@ void store_release(struct store *store, const struct claim_ref *ref, int64_t del
         call_str(&call, "");
     }
     call_number(&call, delay_ms);
+    call_number(&call, is_hold);
+    call_span(&call, reason);
     call_send(&call, read_flag, (void (*)(void))cb, arg);
+}
+
+void store_release(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
+                   store_flag_cb *cb, void *arg)
+{
+    release(store, ref, delay_ms, false, (struct span){0}, cb, arg);
+}
+
+void store_hold(struct store *store, const struct claim_ref *ref, int64_t delay_ms,
+                struct span reason, store_flag_cb *cb, void *arg)
+{
+    release(store, ref, delay_ms, true, reason, cb, arg);
 }
 
 void store_owns(struct store *store, const struct claim_ref *ref, store_flag_cb *cb, void *arg)

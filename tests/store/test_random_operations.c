@@ -171,7 +171,7 @@ static void step_outcome(void)
     bool want_next = draw(2);
     struct outcome_copy outcome;
 
-    switch (draw(6)) {
+    switch (draw(7)) {
     case 0:
     case 1:
         outcome = sync_finish(s, &claim, want_next);
@@ -191,6 +191,9 @@ static void step_outcome(void)
                 taken[at].sends = begun.sends;
             }
         }
+        break;
+    case 5:
+        sync_hold(s, &claim, draw(3), draw(2) ? "circuit_open" : "");
         break;
     default:
         sync_release(s, &claim);

@@ -353,8 +353,10 @@ static void op_outcome(void)
             taken[at].status = STATUS_DELIVERING;
             taken[at].sends = begun.sends;
         }
-    } else {
+    } else if (draw(2)) {
         sync_release(s, &claim);
+    } else {
+        sync_hold(s, &claim, draw(3), "");
     }
     if (outcome.has_next) {
         remember(&outcome.next);

@@ -8,6 +8,7 @@
 #include "common/core/keys.h"
 #include "common/core/utf8.h"
 #include "common/shm/exposition.h"
+#include "common/shm/target_table.h"
 #include "tests/unit/shm_fixture.h"
 
 #define ROUNDS 3000
@@ -152,6 +153,30 @@ static void act_worker(struct cast *c, uint64_t r)
     lock_table_clear(c->worker, index);
 }
 
+/* A wrong byte costs a wait, and that one is bounded by the limits. */
+static void act_targets(struct cast *c, uint64_t r)
+{
+    static const struct target_limits limits = {
+        .circuit = {.failures = 3, .delay_ms = 1000, .max_ms = 8000}, .per_second = 10};
+    const int64_t now_ns = INT64_C(5000000000000) + (int64_t)(r >> 20);
+    const uint64_t key = r % 2 ? r : target_table_key(c->worker, "http://target");
+    const struct circuit_input input = {
+        .what = r & 4 ? CIRCUIT_HAS_FAILED : CIRCUIT_HAS_ANSWERED,
+        .now_ms = now_ns / 1000000,
+        .began_ms = now_ns / 1000000,
+    };
+    size_t counts[CIRCUIT_STATE_COUNT];
+
+    const struct target_permit permit = target_table_ask(c->worker, key, &limits, now_ns);
+    assert_true(permit.answer == TARGET_MAY_BE_ASKED ||
+                (permit.wait_ns > 0 && permit.wait_ns <= INT64_C(8000000000)));
+    const struct target_change change = target_table_tell(c->worker, key, &limits, &input);
+    assert_true(change.after < CIRCUIT_STATE_COUNT);
+    assert_true(target_table_state(c->reader, key, now_ns) < CIRCUIT_STATE_COUNT);
+    target_table_count(c->reader, now_ns, counts);
+    assert_true(counts[CIRCUIT_OPEN] + counts[CIRCUIT_HALF_OPEN] <= SHM_TARGETS);
+}
+
 static void act_reader(struct cast *c)
 {
     struct metrics_histogram histogram;
@@ -222,6 +247,7 @@ static void bytes_written_while_everything_runs_hurt_nobody(void **state)
         const uint64_t r = next_random(&random);
         act_supervisor(&cast, r);
         act_worker(&cast, r);
+        act_targets(&cast, r);
         if (i % 20 == 0) {
             act_reader(&cast);
         }
@@ -247,6 +273,7 @@ static void a_segment_full_of_one_value_hurts_nobody(void **state)
             memset(f.supervisor->base, values[i], f.supervisor->size_bytes);
             act_reader(&cast);
             act_worker(&cast, r);
+            act_targets(&cast, r);
             act_supervisor(&cast, r);
         }
         assert_works(&cast);

@@ -24,8 +24,12 @@ local function repair_lock(ws, ses, ttl)
   index(ws, ses, deadline)
 end
 
-local function unlock(ws, ses)
+-- `not_before`: the session rests until then, whatever it holds.
+local function unlock(ws, ses, not_before)
   local _, due = pick(ws, ses)
+  if due and not_before and due < not_before then
+    due = not_before
+  end
   index(ws, ses, due)
   reindex(ws)
   call('DEL', key('outboxlock', ws, ses))

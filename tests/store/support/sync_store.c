@@ -381,6 +381,17 @@ bool sync_release(struct sync_store *s, const struct taken *taken)
     return w.yes;
 }
 
+bool sync_hold(struct sync_store *s, const struct taken *taken, int64_t delay_ms,
+               const char *reason)
+{
+    struct waiting w = {0};
+    const struct claim_ref ref = ref_of(taken);
+
+    store_hold(s->store, &ref, delay_ms, span_of(reason), on_flag, &w);
+    run_until(s, &w, "hold");
+    return w.yes;
+}
+
 bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token)
 {
     struct waiting w = {0};

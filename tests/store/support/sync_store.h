@@ -86,6 +86,8 @@ struct begin_send_answer sync_begin_send(struct sync_store *s, const struct take
 bool sync_note_baseline(struct sync_store *s, const struct taken *taken, const char *message);
 /* With an empty ID: whatever the token has staged. */
 bool sync_release(struct sync_store *s, const struct taken *taken);
+bool sync_hold(struct sync_store *s, const struct taken *taken, int64_t delay_ms,
+               const char *reason);
 bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token);
 enum person_result {
     PERSON_DONE,
