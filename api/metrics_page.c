@@ -1,12 +1,15 @@
 /* /metrics: the counters of all processes, and what the API knows of the store and of itself. */
 #include <assert.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "api/health.h"
 #include "api/request.h"
 #include "api/server.h"
+#include "common/base/clock.h"
 #include "common/base/settings.h"
 #include "common/shm/exposition.h"
+#include "common/shm/target_table.h"
 #include "common/store/scripts.h"
 #include "common/store/store.h"
 
@@ -54,6 +57,30 @@ static int expose_counts(const struct counts_answer *counts, struct buf *out)
                                   (double)counts->oldest_open_age_ms / 1000, out);
 }
 
+/* Targets are unbounded, so they are counted, not named; but for the one that is configured. */
+static int expose_circuits(const struct api *api, struct buf *out)
+{
+    const char *url = api->settings->target_url;
+    const int64_t now_ns = clock_mono_ns();
+    size_t counts[CIRCUIT_STATE_COUNT];
+
+    target_table_count(api->shm, now_ns, counts);
+    const struct exposition_sample by_state[] = {
+        {.labels = {circuit_state_name(CIRCUIT_OPEN)}, .value = (double)counts[CIRCUIT_OPEN]},
+        {.labels = {circuit_state_name(CIRCUIT_HALF_OPEN)},
+         .value = (double)counts[CIRCUIT_HALF_OPEN]},
+    };
+    const int err = exposition_gauge(out, SCRAPED_target_circuits, by_state, 2);
+
+    if (err < 0 || !url || strchr(url, '{')) {
+        return err;
+    }
+    return expose_value(SCRAPED_default_target_circuit_open,
+                        target_table_state(api->shm, target_table_key(api->shm, url), now_ns) !=
+                            CIRCUIT_CLOSED,
+                        out);
+}
+
 static int expose(const struct api *api, struct buf *out)
 {
     /* Without an answer of the store no number is better than a wrong one. */
@@ -63,6 +90,7 @@ static int expose(const struct api *api, struct buf *out)
     err = err < 0 || !counts ? err : expose_counts(counts, out);
     err = err < 0 ? err
                   : expose_value(SCRAPED_store_up, health_store_refusal(api->health) ? 0 : 1, out);
+    err = err < 0 ? err : expose_circuits(api, out);
     err = err < 0
               ? err
               : expose_value(SCRAPED_http_connections, server_connection_count(api->server), out);

@@ -60,10 +60,7 @@ static int64_t ready_ms(const struct partition *partition)
 static uint32_t capacity(const struct scheduler *scheduler)
 {
     const struct worker *worker = scheduler->worker;
-    const struct settings *settings = worker->settings;
-    const uint32_t limit = settings->max_in_flight < settings->targets_max_in_flight
-                               ? settings->max_in_flight
-                               : settings->targets_max_in_flight;
+    const uint32_t limit = worker->settings->max_in_flight;
     const uint32_t used = held_used(worker->held) + scheduler->reserved;
 
     return used < limit ? limit - used : 0;

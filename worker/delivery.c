@@ -14,6 +14,7 @@
 #include "worker/held.h"
 #include "worker/kind_places.h"
 #include "worker/reconcile.h"
+#include "worker/target_gate.h"
 #include "worker/worker.h"
 
 #define STILL_HELD_MS 250
@@ -76,6 +77,7 @@ static void show(struct delivery *delivery)
 static void drop_entry(struct delivery *delivery)
 {
     kind_place_leave(delivery);
+    target_gate_leave(delivery);
     free(delivery->entry);
     delivery->entry = NULL;
     free(delivery->work);
@@ -144,6 +146,7 @@ void delivery_end(struct delivery *delivery)
     struct worker *worker = delivery->worker;
 
     kind_place_leave(delivery);
+    target_gate_leave(delivery);
     if (delivery->is_detached) {
         worker->detached--;
     } else {
@@ -250,6 +253,7 @@ void delivery_take(struct worker *worker, const struct claim *claim, int64_t sen
 
 void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t sent_boot_ms)
 {
+    delivery->is_chained = delivery->entry != NULL;
     if (!load(delivery, next, sent_boot_ms)) {
         give_back(delivery->worker, next, 0);
         delivery_end(delivery);
@@ -261,12 +265,25 @@ void delivery_go_on(struct delivery *delivery, const struct claim *next, int64_t
     delivery_begin(delivery);
 }
 
+/* The target is asked, by `how`, if this is a time for that; else the session rests. */
+static void ask_target(struct delivery *delivery, void (*how)(struct delivery *delivery))
+{
+    struct span reason;
+    const int64_t rest_ms = target_gate_enter(delivery, &reason);
+
+    if (rest_ms > 0) {
+        record_rest(delivery, rest_ms, reason);
+        return;
+    }
+    how(delivery);
+}
+
 /* A kind whose unknown outcomes can be neither repeated nor looked up. */
 static void decide_without_lookup(struct delivery *delivery)
 {
     switch (delivery->kind->on_ambiguous) {
     case ON_AMBIGUOUS_RETRY:
-        attempt_begin_send(delivery);
+        ask_target(delivery, attempt_begin_send);
         return;
     case ON_AMBIGUOUS_ERROR:
         break;
@@ -305,11 +322,11 @@ static void begin_claimed_send(struct delivery *delivery)
     const struct kind *kind = delivery->kind;
 
     if (!kind->is_idempotent && kind_can_look_up(kind) && delivery->sends > 1) {
-        attempt_look_up(delivery);
+        ask_target(delivery, attempt_look_up);
     } else if (is_unknown_by_change(delivery)) {
         fail_unknown(delivery);
     } else {
-        attempt_request(delivery);
+        ask_target(delivery, attempt_request);
     }
 }
 
@@ -320,11 +337,11 @@ static void begin_verify(struct delivery *delivery)
         delivery->status == STATUS_PENDING; /* definitely, by every earlier attempt */
 
     if (!kind->is_idempotent && kind_can_look_up(kind)) {
-        attempt_look_up(delivery);
+        ask_target(delivery, attempt_look_up);
     } else if (was_refused && is_unknown_by_change(delivery)) {
         fail_unknown(delivery);
     } else if (kind->is_idempotent || was_refused) {
-        attempt_begin_send(delivery);
+        ask_target(delivery, attempt_begin_send);
     } else {
         decide_without_lookup(delivery);
     }
@@ -338,7 +355,7 @@ static void begin_poll(struct delivery *delivery)
     enum outcome outcome = OUTCOME_UNKNOWN;
 
     if (delivery->executor->owns_attempts) {
-        attempt_look_up(delivery);
+        ask_target(delivery, attempt_look_up);
         return;
     }
     if (kind->is_idempotent ||

@@ -14,6 +14,7 @@
 
 struct worker;
 struct executor;
+struct target_place;
 struct transfer_result;
 
 /* Of a kind with a limit (kind_places.h). */
@@ -73,14 +74,18 @@ struct delivery {
     int shown;               /* index in the shared lock table, or negative */
     enum delivery_place place;
     struct delivery *next_waiting, *previous_waiting; /* while it waits for one */
-    bool must_ask_owner; /* it has waited: much may have happened to the entry */
-    bool is_detached;    /* its session is another delivery's now: only its answer is waited for */
-    bool is_guarded;     /* the guard has been asked about this outcome */
+    struct target_place *target_place; /* in flight at its target (target_gate.h); NULL: not */
+    bool is_chained;                   /* the session went on to this entry without being let go */
+    bool must_ask_owner;               /* it has waited: much may have happened to the entry */
+    bool is_detached; /* its session is another delivery's now: only its answer is waited for */
+    bool is_guarded;  /* the guard has been asked about this outcome */
     struct lookup_subject subject; /* of the look-up that runs */
     struct http_request_text text; /* of the request that runs */
     void *work;                    /* the executor's own, freed with the attempt */
     struct verdict verdict;
     int64_t release_delay_ms;
+    bool rests;              /* given back for the session to rest … */
+    struct span rest_reason; /* … for this; static */
     int64_t repeat_ms;
     uv_timer_t repeat;
 };
@@ -122,6 +127,8 @@ void attempt_answered(struct delivery *delivery);
 void record_outcome(struct delivery *delivery);
 /* Gives the claim back unsent. */
 void record_release(struct delivery *delivery, int64_t delay_ms);
+/* The same, and its session rests (store_hold). `reason`: static. */
+void record_rest(struct delivery *delivery, int64_t delay_ms, struct span reason);
 /* A verdict without a request: FAILED with a code of ours. */
 void record_failed(struct delivery *delivery, enum error_code code, const char *message);
 /* Repeats a store call after a growing delay; false: it will never succeed (an error that is no

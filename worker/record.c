@@ -291,6 +291,11 @@ static void send_release(uv_timer_t *timer)
     struct delivery *delivery = timer->data;
     const struct claim_ref ref = delivery_ref(delivery);
 
+    if (delivery->rests) {
+        store_hold(delivery->worker->store, &ref, delivery->release_delay_ms, delivery->rest_reason,
+                   on_released, delivery);
+        return;
+    }
     store_release(delivery->worker->store, &ref, delivery->release_delay_ms, on_released, delivery);
 }
 
@@ -300,4 +305,11 @@ void record_release(struct delivery *delivery, int64_t delay_ms)
     delivery->release_delay_ms = delay_ms;
     delivery->repeat_ms = 0;
     send_release(&delivery->repeat);
+}
+
+void record_rest(struct delivery *delivery, int64_t delay_ms, struct span reason)
+{
+    delivery->rests = true;
+    delivery->rest_reason = reason;
+    record_release(delivery, delay_ms);
 }

@@ -17,6 +17,7 @@
 #include "worker/kind_places.h"
 #include "worker/reconcile.h"
 #include "worker/sweep.h"
+#include "worker/target_gate.h"
 #include "worker/transfer.h"
 
 #define HEARTBEAT_MS       500
@@ -257,6 +258,7 @@ static int create_parts(struct worker *worker)
     err = transfers_create(worker->loop, &limits, worker->address_rules, &worker->transfers);
     err = err == 0 ? held_create(&worker->held) : err;
     err = err == 0 ? kind_places_create(settings, &worker->kind_places) : err;
+    err = err == 0 ? target_gate_create(worker, &worker->target_gate) : err;
     err = err == 0 ? scheduler_create(worker, &worker->scheduler) : err;
     err = err == 0 ? reconcile_create(worker, &worker->reconcile) : err;
     err = err == 0 ? sweep_create(worker, &worker->sweep) : err;
@@ -315,6 +317,7 @@ static void stop(struct worker *worker)
     reconcile_destroy(&worker->reconcile);
     scheduler_destroy(&worker->scheduler);
     kind_places_destroy(&worker->kind_places);
+    target_gate_destroy(&worker->target_gate);
     held_destroy(&worker->held);
     address_rules_destroy(&worker->address_rules);
 }

@@ -24,6 +24,7 @@ struct transfers;
 struct address_rules;
 struct reconcile;
 struct sweep;
+struct target_gate;
 
 struct worker {
     uv_loop_t *loop;
@@ -37,6 +38,7 @@ struct worker {
     struct transfers *transfers;
     struct held *held;
     struct kind_places *kind_places;
+    struct target_gate *target_gate;
     struct scheduler *scheduler;
     struct reconcile *reconcile;
     struct sweep *sweep;

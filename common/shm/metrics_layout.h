@@ -32,6 +32,15 @@
     ROW(SWEEP_OUTCOME, REARMED, "rearmed")                                                         \
     ROW(SWEEP_OUTCOME, STAYED, "stayed")                                                           \
     ROW(SWEEP_OUTCOME, INDETERMINATE, "indeterminate")
+/* As circuit.def has them. */
+#define LABEL_ROWS_CIRCUIT(ROW)                                                                    \
+    ROW(CIRCUIT, CLOSED, "closed")                                                                 \
+    ROW(CIRCUIT, OPEN, "open")                                                                     \
+    ROW(CIRCUIT, HALF_OPEN, "half_open")
+#define LABEL_ROWS_HOLD(ROW)                                                                       \
+    ROW(HOLD, CIRCUIT, "circuit")                                                                  \
+    ROW(HOLD, RATE, "rate")                                                                        \
+    ROW(HOLD, IN_FLIGHT, "in_flight")
 #define LABEL_ROWS_LOOP(ROW)                                                                       \
     ROW(LOOP, CLAIM, "claim")                                                                      \
     ROW(LOOP, RECONCILE, "reconcile")                                                              \
@@ -100,6 +109,8 @@
 enum label_accept_result { LABEL_ROWS_ACCEPT_RESULT(LABEL_ENUM_ROW) LABELS_ACCEPT_RESULT };
 enum label_verdict { LABEL_ROWS_VERDICT(LABEL_ENUM_ROW) LABELS_VERDICT };
 enum label_sweep_outcome { LABEL_ROWS_SWEEP_OUTCOME(LABEL_ENUM_ROW) LABELS_SWEEP_OUTCOME };
+enum label_circuit { LABEL_ROWS_CIRCUIT(LABEL_ENUM_ROW) LABELS_CIRCUIT };
+enum label_hold { LABEL_ROWS_HOLD(LABEL_ENUM_ROW) LABELS_HOLD };
 enum label_loop { LABEL_ROWS_LOOP(LABEL_ENUM_ROW) LABELS_LOOP };
 enum label_recovery_reason { LABEL_ROWS_RECOVERY_REASON(LABEL_ENUM_ROW) LABELS_RECOVERY_REASON };
 enum label_ring { LABEL_ROWS_RING(LABEL_ENUM_ROW) LABELS_RING };

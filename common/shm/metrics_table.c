@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "common/base/settings.h"
+#include "common/core/circuit.h"
 #include "common/core/keys.h"
 #include "common/shm/metrics.h"
 
 static_assert(KIND_COUNT_MAX <= LABEL_KIND_MAX, "a place for each kind");
+static_assert((int)LABELS_CIRCUIT == (int)CIRCUIT_STATE_COUNT, "a label for each state");
 static_assert(sizeof(struct metrics_block) == METRICS_CELLS * sizeof(uint64_t), "cells all over");
 
 /* ---- labels ---- */
@@ -18,6 +20,8 @@ static_assert(sizeof(struct metrics_block) == METRICS_CELLS * sizeof(uint64_t), 
 static const char *const names_accept_result[] = {LABEL_ROWS_ACCEPT_RESULT(NAME_ROW)};
 static const char *const names_verdict[] = {LABEL_ROWS_VERDICT(NAME_ROW)};
 static const char *const names_sweep_outcome[] = {LABEL_ROWS_SWEEP_OUTCOME(NAME_ROW)};
+static const char *const names_circuit[] = {LABEL_ROWS_CIRCUIT(NAME_ROW)};
+static const char *const names_hold[] = {LABEL_ROWS_HOLD(NAME_ROW)};
 static const char *const names_loop[] = {LABEL_ROWS_LOOP(NAME_ROW)};
 static const char *const names_recovery_reason[] = {LABEL_ROWS_RECOVERY_REASON(NAME_ROW)};
 static const char *const names_ring[] = {LABEL_ROWS_RING(NAME_ROW)};
@@ -54,6 +58,10 @@ static const struct metrics_label_set set_VERDICT = {
     .dims = {DIM_FIXED("verdict", VERDICT, names_verdict), DIM_NONE}};
 static const struct metrics_label_set set_SWEEP_OUTCOME = {
     .dims = {DIM_FIXED("outcome", SWEEP_OUTCOME, names_sweep_outcome), DIM_NONE}};
+static const struct metrics_label_set set_CIRCUIT = {
+    .dims = {DIM_FIXED("to", CIRCUIT, names_circuit), DIM_NONE}};
+static const struct metrics_label_set set_HOLD = {
+    .dims = {DIM_FIXED("reason", HOLD, names_hold), DIM_NONE}};
 /* Sparse: a loop that never ran has no last time. */
 static const struct metrics_label_set set_LOOP = {
     .dims = {DIM_FIXED("loop", LOOP, names_loop), DIM_NONE}, .is_sparse = 1};
