@@ -1,18 +1,28 @@
-/* A workspace's own target: PUT, GET, DELETE. Contract §7, §11: credentials are never returned. */
+/* A workspace's own target: PUT, GET, DELETE. Contract §7, §11: credentials are never returned. How
+ * its circuit stands is what the workers of this node know. */
 #include <stdlib.h>
 
 #include "api/api.h"
 #include "api/json_out.h"
 #include "api/request.h"
 #include "api/target_form.h"
+#include "common/base/clock.h"
 #include "common/base/err.h"
+#include "common/shm/target_table.h"
 #include "common/store/store_workspace.h"
 
 #define JSON_TYPE "application/json"
 
+static const char *circuit_of(const char *url, void *arg)
+{
+    const struct shm *shm = arg;
+
+    return circuit_state_name(target_table_state(shm, target_table_key(shm, url), clock_mono_ns()));
+}
+
 static void answer_stored(struct request *request, struct span stored)
 {
-    if (!target_form_show(stored, &request->out)) {
+    if (!target_form_show(stored, circuit_of, api_of(request)->shm, &request->out)) {
         request_problem(request, PROBLEM_TARGET_NOT_FOUND, (struct span){0});
         return;
     }

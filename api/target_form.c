@@ -139,10 +139,11 @@ enum problem_id target_form_read(struct span text, struct json_body *body, char 
     return PROBLEM_NONE;
 }
 
-bool target_form_show(struct span stored, struct buf *out)
+bool target_form_show(struct span stored, target_circuit_fn *circuit, void *arg, struct buf *out)
 {
     json_t *root = json_loadb(stored.ptr, stored.len, 0, NULL);
     static const char *const shown[] = {"url", "executor", "username"};
+    const char *url = json_string_value(json_object_get(root, "url"));
     const bool is_target = json_is_object(root);
 
     if (is_target) {
@@ -153,6 +154,7 @@ bool target_form_show(struct span stored, struct buf *out)
         }
         json_member_bool(out, "hasPassword", json_is_string(json_object_get(root, "password")));
         json_member_i64(out, "secrets", (int64_t)json_array_size(json_object_get(root, "secrets")));
+        json_member_text(out, "circuit", span_of(url ? circuit(url, arg) : NULL));
         json_close(out, '}');
     }
     json_decref(root);

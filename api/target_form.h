@@ -14,7 +14,9 @@
 /* PROBLEM_NONE and the text to store, which the caller frees; or the problem, with its detail in
  * `body`. Either way json_body_done(body). */
 enum problem_id target_form_read(struct span text, struct json_body *body, char **ret_stored);
-/* Writes what may be shown of a stored target; false: it is none. */
-bool target_form_show(struct span stored, struct buf *out);
+/* Writes what may be shown of a stored target, and how the circuit of a URL stands, which `circuit`
+ * tells; false: it is none. */
+typedef const char *target_circuit_fn(const char *url, void *arg);
+bool target_form_show(struct span stored, target_circuit_fn *circuit, void *arg, struct buf *out);
 
 #endif

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "supervisor/credential_files.h"
-#include "supervisor/unbuilt.h"
 
 /* Files that children read whenever they need them: told here, where somebody looks. */
 static size_t unreadable_files(const char *config, const struct settings *s, struct buf *lines)
@@ -28,9 +27,7 @@ int config_file_load(const char *path, enum config_purpose purpose, struct confi
         path = CONFIG_FILE_DEFAULT;
     }
     int err = settings_load(path, &read.settings, report);
-    if (err == 0 && unbuilt_settings(path, read.settings, &report->errors) +
-                            unreadable_files(path, read.settings, &report->errors) >
-                        0) {
+    if (err == 0 && unreadable_files(path, read.settings, &report->errors) > 0) {
         err = -EINVAL;
     }
     if (err == 0) {

@@ -272,6 +272,8 @@ static void ask_target(struct delivery *delivery, void (*how)(struct delivery *d
     const int64_t rest_ms = target_gate_enter(delivery, &reason);
 
     if (rest_ms > 0) {
+        log_debug("entry rests", "workspace", delivery->workspace, "session", delivery->session,
+                  "entry", delivery->id, "for_ms", LOG_I64(rest_ms));
         record_rest(delivery, rest_ms, reason);
         return;
     }

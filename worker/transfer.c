@@ -77,7 +77,13 @@ static bool is_refused_address(const struct transfer *transfer)
 static void on_silence(uv_timer_t *timer)
 {
     struct transfer *transfer = timer->data;
+    curl_off_t first_byte_us = 0;
 
+    /* The first line may still be incomplete. */
+    curl_easy_getinfo(transfer->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
+    if (first_byte_us > 0) {
+        return;
+    }
     transfer->is_silent = true;
     curl_uv_give_up(transfer->owner->bridge, transfer->easy);
 }

@@ -702,6 +702,7 @@ FAST = {
     'retry_backoff': '50ms', 'max_backoff': '200ms', 'verify_delay': '100ms', 'verify_backoff': '100ms',
     'max_verify_backoff': '500ms', 'verify_settle': '200ms', 'delivery_timeout': '20s', 'connect_timeout': '2s',
     'verify_timeout': '5s', 'drain_timeout': '10s', 'dedupe_ttl': '1h',
+    'targets': {'circuit_delay': '50ms', 'max_circuit_delay': '200ms'},
 }
 
 LOOK_UP = {'url': '/messages/by-key/{id}', 'delivered': 200, 'absent': 404}

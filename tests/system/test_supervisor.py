@@ -70,14 +70,6 @@ class Start(SystemTest):
         self.assertEqual(ran.returncode, 2)
         self.assertIn(str(daemon.folder), ran.stderr)
 
-    def test_settings_that_this_version_does_not_carry_out_are_refused(self):
-        for name, value in (('targets', {'rate': 5}),):
-            with self.subTest(setting=name):
-                daemon = self.daemon(None, start=False, **{name: value})
-                process = daemon.spawn()
-                self.assertEqual(process.wait(20 * harness.SLOW), 2)
-                self.assertIn('by this version', daemon.log())
-
     def test_check_config_and_print_config_of_a_good_one(self):
         daemon = self.daemon(None, start=False, target={'url': 'http://127.0.0.1:1', 'username': 'u', 'password': 'very secret'})
         daemon.write_config()

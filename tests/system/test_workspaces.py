@@ -445,7 +445,7 @@ class Targets(Workspaces):
         whole = {'url': 'https://agent.example/base', 'executor': 'opencode', 'username': 'opencode', 'password': 'hush-hush',
                  'secrets': [self.SECRET]}
         shown = {'url': 'https://agent.example/base', 'executor': 'opencode', 'username': 'opencode', 'hasPassword': True,
-                 'secrets': 1}
+                 'secrets': 1, 'circuit': 'closed'}
         for _ in range(2):
             answer = daemon.call('PUT', self.PATH, whole)
             self.assertEqual((answer.status, answer.json()), (200, shown))
