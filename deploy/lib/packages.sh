@@ -19,7 +19,7 @@ PACKAGES_BUILD=(
 NODE_RELEASE=18
 PACKAGES_PACKAGE=("${PACKAGES_BUILD[@]}" debhelper dpkg-dev)
 PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy binutils prometheus systemd-container groff-base
-    haproxy openssl 'nginx-light|nginx')
+    chromium haproxy openssl 'nginx-light|nginx')
 # Those of the packages above, or of the store's, that bring a service of the same name: none of them is to run.
 PACKAGES_SERVICES=(valkey-server redis-server prometheus haproxy nginx)
 

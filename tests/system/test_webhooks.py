@@ -21,7 +21,7 @@ class Judge:
     """The package, in a process of its own: verdicts on requests that a target got."""
 
     def __init__(self):
-        folder = subprocess.run([SUPPORT / 'install.sh'], check=True, capture_output=True, text=True).stdout.strip()
+        folder = subprocess.run([SUPPORT.parent / 'npm_install.sh', 'standardwebhooks'], check=True, capture_output=True, text=True).stdout.strip()
         self.node = subprocess.Popen(['node', SUPPORT / 'verify.cjs', folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def says(self, request, secret_text, **changes):
