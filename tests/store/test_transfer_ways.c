@@ -158,7 +158,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 static uv_loop_t loop;
 
 struct answer {
-    bool is_done, is_refused_address, is_started;
+    bool is_done, is_refused_address, is_started, is_complete;
     int status;
     char failure[256];
 };
@@ -170,6 +170,7 @@ static void on_done(const struct transfer_result *result, void *arg)
     answer->is_done = true;
     answer->is_refused_address = result->is_refused_address;
     answer->is_started = result->is_started;
+    answer->is_complete = result->is_complete;
     answer->status = result->status;
     snprintf(answer->failure, sizeof(answer->failure), "%s", result->failure);
 }
@@ -407,6 +408,42 @@ static void a_redirect_is_an_answer_and_not_followed(void **state)
     server_stop(elsewhere);
 }
 
+static void an_answer_ends_where_it_says_so_whatever_stands_around_its_body(void **state)
+{
+    static const char *const whole[] = {
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n"
+        "2\r\n{}\r\n0\r\nSum: 1\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+    };
+    static const char *const cut[] = {
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n",
+        "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+    };
+    struct server *server = server_start();
+    struct address_rules *open = rules_that_deny(NULL, 0);
+    char url[128];
+
+    (void)state;
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/", server->port);
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        server->answer = whole[i];
+        const struct answer answer = get(url, open);
+
+        if (answer.status != 200 || !answer.is_complete) {
+            fail_msg("whole %zu: %d %s", i, answer.status, answer.failure);
+        }
+    }
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        server->answer = cut[i];
+        if (get(url, open).is_complete) {
+            fail_msg("cut %zu", i);
+        }
+    }
+    address_rules_destroy(&open);
+    server_stop(server);
+}
+
 static void what_is_no_http_url_without_credentials_is_not_started(void **state)
 {
     static const char *const urls[] = {
@@ -457,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_permitted_address_that_does_not_answer_is_no_refusal),
         cmocka_unit_test(nothing_in_the_environment_leads_elsewhere_or_adds_credentials),
         cmocka_unit_test(a_redirect_is_an_answer_and_not_followed),
+        cmocka_unit_test(an_answer_ends_where_it_says_so_whatever_stands_around_its_body),
         cmocka_unit_test(what_is_no_http_url_without_credentials_is_not_started),
     };
 
