@@ -23,6 +23,7 @@
 #define PROBE_REST_NS    (250 * MS_NS)    /* while one finds out whether the target is back … */
 #define CIRCUIT_EACH_NS  (2 * MS_NS)      /* … and between those that come then */
 #define FULL_REST_NS     (5 * MS_NS)
+#define FULL_LATE_NS     (250 * MS_NS) /* how late a session may come to its turn */
 #define FULL_EACH_MIN_NS (MS_NS / 4)
 #define FULL_EACH_MAX_NS (20 * MS_NS)
 #define APART_MAX_NS     (100 * MS_NS) /* a longer pause says nothing of how often one ends */
@@ -31,6 +32,8 @@ struct target_place {
     struct target_place *next;
     uint64_t key;
     uint32_t in_flight;
+    uint32_t without_place;       /* sessions that were held because of that and did not come yet */
+    int64_t awaited_ns;           /* until when they are waited for */
     int64_t turn_ns[LABELS_HOLD]; /* the last one that was given, by reason */
     int64_t left_ns, each_ns;     /* when the last delivery ended; about how often one does */
 };
@@ -61,7 +64,7 @@ static bool is_idle(const struct target_place *place, int64_t now_ns)
     for (size_t i = 0; i < LABELS_HOLD; i++) {
         is_waited_for |= place->turn_ns[i] > now_ns;
     }
-    return place->in_flight == 0 && !is_waited_for;
+    return place->in_flight == 0 && !is_waited_for && place->awaited_ns <= now_ns;
 }
 
 static void purge(struct target_gate *gate, int64_t now_ns)
@@ -184,7 +187,8 @@ static int64_t each_when_full_ns(const struct target_place *place)
                                         : each_ns;
 }
 
-/* A session that goes on to its next entry lets those go first who have no place at all. */
+/* A session that goes on to its next entry lets those go first who have no place at all; they may
+ * be on their way through the store still. */
 static bool is_full(const struct target_gate *gate, const struct target_place *place,
                     const struct delivery *delivery, int64_t now_ns)
 {
@@ -192,7 +196,28 @@ static bool is_full(const struct target_gate *gate, const struct target_place *p
 
     return place &&
            (place->in_flight >= limit || (delivery->is_chained && place->in_flight + 1 >= limit &&
-                                          place->turn_ns[LABEL_HOLD_IN_FLIGHT] > now_ns));
+                                          place->without_place > 0 && place->awaited_ns > now_ns));
+}
+
+static int64_t hold_without_place(struct target_gate *gate, struct target_place *place,
+                                  const struct delivery *delivery, int64_t now_ns)
+{
+    const int64_t rest_ms = hold(gate, place->key, LABEL_HOLD_IN_FLIGHT, now_ns, FULL_REST_NS,
+                                 each_when_full_ns(place));
+
+    /* One that lets others go first is not one of them: else it would wait for itself. */
+    if (!delivery->is_chained) {
+        place->without_place++;
+        place->awaited_ns = now_ns + rest_ms * MS_NS + FULL_LATE_NS;
+    }
+    return rest_ms;
+}
+
+static void note_arrival(struct target_place *place, const struct delivery *delivery)
+{
+    if (place && !delivery->is_chained && place->without_place > 0) {
+        place->without_place--;
+    }
 }
 
 /* ---- deliveries ---- */
@@ -227,9 +252,9 @@ int64_t target_gate_enter(struct delivery *delivery, struct span *ret_reason)
     const uint64_t key = target_table_key(worker->shm, target);
     struct target_place *place = *find(gate, key);
 
+    note_arrival(place, delivery);
     if (is_full(gate, place, delivery, now_ns)) {
-        return hold(gate, key, LABEL_HOLD_IN_FLIGHT, now_ns, FULL_REST_NS,
-                    each_when_full_ns(place));
+        return hold_without_place(gate, place, delivery, now_ns);
     }
     const struct target_permit permit = target_table_ask(worker->shm, key, &gate->limits, now_ns);
 

@@ -143,8 +143,13 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
     const size_t len = size * count;
 
     uv_timer_stop(&transfer->first_byte);
-    /* Also that of a 1xx answer, which a status line follows then. */
-    transfer->is_head_over = len > 0 && (bytes[0] == '\r' || bytes[0] == '\n');
+    /* A 1xx answer has a head of its own. Behind the body trailers may come, without a blank line.
+     */
+    if (len >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
+        transfer->is_head_over = false;
+    } else if (len > 0 && (bytes[0] == '\r' || bytes[0] == '\n')) {
+        transfer->is_head_over = true;
+    }
     transfer->header_bytes += len;
     if (transfer->header_bytes > HEADER_BYTES_MAX || ++transfer->header_lines > HEADER_LINES_MAX) {
         transfer->is_header_limit = true;
@@ -300,7 +305,7 @@ static void prepare(struct transfer *transfer, struct transfers *owner,
     transfer->header_bytes = transfer->header_lines = 0;
     transfer->requests = transfer->permitted = transfer->refused = 0;
     transfer->is_too_late = transfer->is_body_limit = false;
-    transfer->is_header_limit = transfer->is_silent = false;
+    transfer->is_header_limit = transfer->is_silent = transfer->is_head_over = false;
     transfer->began_mono_ms = clock_mono_ms();
     transfer->first_byte_timeout_ms = request->first_byte_timeout_ms;
     transfer->target = request->target;

@@ -26,6 +26,18 @@ static json_t *number_of(double value)
                : json_real(value);
 }
 
+static void add_circuits(json_t *state, const struct metrics_sample *sample)
+{
+    json_t *circuits = json_object_get(state, "circuits");
+    const struct span name = metrics_label(sample, "state");
+
+    if (!circuits) {
+        circuits = json_object();
+        json_object_set_new(state, "circuits", circuits);
+    }
+    json_object_setn_new(circuits, name.ptr, name.len, number_of(sample->value));
+}
+
 static void add_sample(json_t *state, json_t *entries, const struct metrics_sample *sample,
                        double *restarts)
 {
@@ -35,6 +47,8 @@ static void add_sample(json_t *state, json_t *entries, const struct metrics_samp
         json_object_setn_new(entries, status.ptr, status.len, number_of(sample->value));
     } else if (span_equal(sample->name, span_of("outbox_oldest_nonterminal_age_seconds"))) {
         json_object_set_new(state, "oldestOpenAge", number_of(sample->value));
+    } else if (span_equal(sample->name, span_of("outbox_target_circuits"))) {
+        add_circuits(state, sample);
     } else if (span_equal(sample->name, span_of("outbox_build_info"))) {
         add_text(state, "version", metrics_label(sample, "version"));
     } else if (span_equal(sample->name, span_of("outbox_process_restarts_total"))) {
@@ -146,6 +160,24 @@ static void add_entries(const json_t *state, const struct answer_view *view, str
     (void)buf_append_str(out, "\n");
 }
 
+/* Nothing while every target is asked. */
+static void add_resting_targets(const json_t *state, const struct answer_view *view,
+                                struct buf *out)
+{
+    const json_t *count;
+    const char *name;
+    double resting = 0;
+
+    json_object_foreach(json_object_get(state, "circuits"), name, count)
+    {
+        resting += json_number_value(count);
+    }
+    if (resting > 0) {
+        style_add(out, STYLE_BAD, view->is_coloured, span_of("targets that do not answer"));
+        (void)buf_appendf(out, ": %.0f, asked again later (see the log)\n", resting);
+    }
+}
+
 static enum style style_of_state(const char *state)
 {
     return strcmp(state, "ready") == 0                                        ? STYLE_PLAIN
@@ -208,6 +240,7 @@ void status_print(const json_t *state, const char *server, const struct answer_v
 
     add_head(state, server, view, out);
     add_entries(state, view, out);
+    add_resting_targets(state, view, out);
     add_processes(state, view, out);
     if (json_number_value(restarts) > 0) {
         (void)buf_appendf(out, "restarts of processes since the start: %.0f\n",

@@ -101,6 +101,12 @@ static void add_title(struct frame *frame, const struct top_sample *sample,
     }
     buf_appendf(&line, "locks %" PRIu64 "  restarts %" PRIu64 "  ring drops %" PRIu64,
                 figures->locks_held, figures->restarts, figures->ring_drops);
+    for (size_t i = 0; i < CIRCUIT_STATE_COUNT; i++) {
+        if (sample->circuits[i] > 0) {
+            buf_appendf(&line, "  circuits %s %zu", circuit_state_name((enum circuit_state)i),
+                        sample->circuits[i]);
+        }
+    }
     buf_appendf(&line, "  generation %" PRIx64 "  ", sample->generation);
     print_safe(&line, span_of(frame->view->state_dir));
     add_line(frame, STYLE_TITLE, (struct span){line.bytes, line.len});

@@ -74,6 +74,18 @@ static json_t *flights_of(const struct top_sample *sample)
     return list;
 }
 
+static json_t *circuits_of(const struct top_sample *sample)
+{
+    json_t *circuits = json_object();
+
+    for (size_t i = 0; i < CIRCUIT_STATE_COUNT; i++) {
+        if (i != CIRCUIT_CLOSED) {
+            set_integer(circuits, circuit_state_name((enum circuit_state)i), sample->circuits[i]);
+        }
+    }
+    return circuits;
+}
+
 static json_t *rates_of(const struct top_figures *figures)
 {
     json_t *rates = json_object(), *outcomes = json_object();
@@ -123,6 +135,7 @@ int top_frame_json(const struct top_sample *sample, const struct top_figures *fi
     set_seconds(root, "uptime_seconds", sample->uptime_ms);
     json_object_set_new(root, "processes", processes_of(sample));
     json_object_set_new(root, "in_flight", flights_of(sample));
+    json_object_set_new(root, "circuits", circuits_of(sample));
     json_object_set_new(root, "rates", rates_of(figures));
     json_object_set_new(root, "latencies", latencies_of(figures));
     set_integer(root, "locks_held", figures->locks_held);

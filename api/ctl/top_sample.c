@@ -140,6 +140,7 @@ int top_sample_take(struct top_sample **ret, const char *state_dir)
         read_process(sample, shm, slot);
     }
     metrics_snapshot_all(shm, &sample->metrics);
+    target_table_count(shm, clock_mono_ns(), sample->circuits);
     err = read_flights(sample, shm);
     shm_destroy(&shm);
     if (err < 0) {

@@ -7,6 +7,7 @@
 
 #include "common/shm/metrics.h"
 #include "common/shm/shm.h"
+#include "common/shm/target_table.h"
 
 struct top_process {
     uint32_t slot;
@@ -35,6 +36,7 @@ struct top_sample {
     size_t process_count;
     struct top_flight *flights; /* oldest first */
     size_t flight_count;
+    size_t circuits[CIRCUIT_STATE_COUNT]; /* of targets, by state; none counted as closed */
     struct metrics_snapshot metrics;
 };
 

@@ -14,6 +14,7 @@ enum then {
     THEN_NOTHING,
     THEN_GO,
     THEN_PROBE,
+    THEN_PROBE_AGAIN,
     THEN_WAIT,
     THEN_COUNT,
     THEN_FORGET,
@@ -113,6 +114,10 @@ static void apply(const struct transition *transition, const struct circuit_inpu
     case THEN_PROBE:
         step->may_go = true;
         next->at_ms = input->now_ms + delay_of(next, limits);
+        return;
+    case THEN_PROBE_AGAIN:
+        step->may_go = true;
+        open_for(next, input->now_ms, limits);
         return;
     case THEN_WAIT:
         step->wait_ms = next->at_ms - input->now_ms;

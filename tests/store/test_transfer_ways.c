@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
@@ -72,7 +73,7 @@ static void *serve(void *arg)
             pthread_mutex_lock(&server->mutex);
             memcpy(server->head, head, sizeof(head));
             pthread_mutex_unlock(&server->mutex);
-            (void)!write(fd, server->answer, strlen(server->answer));
+            (void)!send(fd, server->answer, strlen(server->answer), MSG_NOSIGNAL);
         }
         close(fd);
     }
@@ -158,7 +159,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 static uv_loop_t loop;
 
 struct answer {
-    bool is_done, is_refused_address, is_started;
+    bool is_done, is_refused_address, is_started, is_complete;
     int status;
     char failure[256];
 };
@@ -170,6 +171,7 @@ static void on_done(const struct transfer_result *result, void *arg)
     answer->is_done = true;
     answer->is_refused_address = result->is_refused_address;
     answer->is_started = result->is_started;
+    answer->is_complete = result->is_complete;
     answer->status = result->status;
     snprintf(answer->failure, sizeof(answer->failure), "%s", result->failure);
 }
@@ -407,6 +409,103 @@ static void a_redirect_is_an_answer_and_not_followed(void **state)
     server_stop(elsewhere);
 }
 
+static void an_answer_ends_where_it_says_so_whatever_stands_around_its_body(void **state)
+{
+    static const char *const whole[] = {
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n"
+        "2\r\n{}\r\n0\r\nSum: 1\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+    };
+    static const char *const cut[] = {
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n",
+        "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+    };
+    struct server *server = server_start();
+    struct address_rules *open = rules_that_deny(NULL, 0);
+    char url[128];
+
+    (void)state;
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/", server->port);
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        server->answer = whole[i];
+        const struct answer answer = get(url, open);
+
+        if (answer.status != 200 || !answer.is_complete) {
+            fail_msg("whole %zu: %d %s", i, answer.status, answer.failure);
+        }
+    }
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        server->answer = cut[i];
+        if (get(url, open).is_complete) {
+            fail_msg("cut %zu", i);
+        }
+    }
+    address_rules_destroy(&open);
+    server_stop(server);
+}
+
+/* `count` times `line` between a head and an end. */
+static char *repeated(const char *head, const char *line, size_t count, const char *end)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+
+    assert_non_null(file);
+    fputs(head, file);
+    for (size_t i = 0; i < count; i++) {
+        fputs(line, file);
+    }
+    fputs(end, file);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void an_answer_beyond_a_limit_is_cut_and_its_status_holds_if_it_came(void **state)
+{
+    static const char ok[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
+    static const struct {
+        const char *head, *line;
+        size_t count;
+        const char *end;
+        int status;
+        const char *failure; /* "": none */
+    } rows[] = {
+        {ok, "A: b\r\n", 500, "\r\n", 200, ""},
+        {ok, "A: b\r\n", 600, "\r\n", 200, "too many headers"},
+        {ok, "A: 0123456789012345678901234567890123456789\r\n", 2000, "\r\n", 200,
+         "too many headers"},
+        {"", "HTTP/1.1 103 Early Hints\r\n\r\n", 200, "HTTP/1.1 200 OK\r\n\r\n", 200, ""},
+        {"", "HTTP/1.1 103 Early Hints\r\n\r\n", 600, "HTTP/1.1 200 OK\r\n\r\n", 0,
+         "too many headers"},
+        {"HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef", 4096, "", 200, ""},
+        {"HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef", 4096, "x", 200, "max_response_bytes"},
+    };
+    char *texts[sizeof(rows) / sizeof(rows[0])]; /* the server may be at one for longer than we */
+    struct server *server = server_start();
+    struct address_rules *open = rules_that_deny(NULL, 0);
+    char url[128];
+
+    (void)state;
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/", server->port);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        texts[i] = repeated(rows[i].head, rows[i].line, rows[i].count, rows[i].end);
+        server->answer = texts[i];
+        const struct answer answer = get(url, open);
+
+        if (answer.status != rows[i].status || answer.is_complete != !rows[i].failure[0] ||
+            !strstr(answer.failure, rows[i].failure)) {
+            fail_msg("row %zu: %d %s", i, answer.status, answer.failure);
+        }
+    }
+    address_rules_destroy(&open);
+    server_stop(server);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        free(texts[i]);
+    }
+}
+
 static void what_is_no_http_url_without_credentials_is_not_started(void **state)
 {
     static const char *const urls[] = {
@@ -457,6 +556,8 @@ int main(void)
         cmocka_unit_test(a_permitted_address_that_does_not_answer_is_no_refusal),
         cmocka_unit_test(nothing_in_the_environment_leads_elsewhere_or_adds_credentials),
         cmocka_unit_test(a_redirect_is_an_answer_and_not_followed),
+        cmocka_unit_test(an_answer_ends_where_it_says_so_whatever_stands_around_its_body),
+        cmocka_unit_test(an_answer_beyond_a_limit_is_cut_and_its_status_holds_if_it_came),
         cmocka_unit_test(what_is_no_http_url_without_credentials_is_not_started),
     };
 

@@ -1,6 +1,7 @@
 """Targets that are away, slow or limited: circuits, rates, deliveries in flight, and the ways to a target."""
 import http.server
 import pathlib
+import signal
 import socket
 import ssl
 import subprocess
@@ -10,7 +11,9 @@ import time
 import warnings
 
 import harness
-from harness import KINDS, SystemTest, free_port, in_parallel, wait_until
+from certificates import Authority
+from harness import FAST, KINDS, Daemon, SystemTest, free_port, in_parallel, wait_until
+from test_reload import ReloadTest
 
 LOOSE = {'name': 'loose', 'url': '/loose', 'idempotent': True, 'ordering': 'first-due'}
 OTHER = '/v1/workspaces/other/target'
@@ -30,6 +33,141 @@ class TargetTest(SystemTest):
         """Circuits that open after three failures, for a second at first."""
         limits = dict({'circuit_failures': 3, 'circuit_delay': '1s', 'max_circuit_delay': '2s'}, **settings.pop('targets', {}))
         return self.daemon(target, targets=limits, kinds=KINDS + [LOOSE], **settings)
+
+
+class SharedCircuits(TargetTest):
+    """One daemon for all tests of the class; each has a workspace and a target of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        limits = {'circuit_failures': 3, 'circuit_delay': '1s', 'max_circuit_delay': '2s'}
+        cls.nowhere = f'http://127.0.0.1:{free_port()}'
+        cls.daemon_ = Daemon({**FAST, 'kinds': KINDS + [LOOSE], 'target': {'url': cls.nowhere}, 'targets': limits, 'workers': 3,
+                              'retry_backoff': '10ms', 'max_backoff': '20ms', 'verify_backoff': '20ms', 'max_verify_backoff': '20ms',
+                              'max_verify_attempts': 10})
+        cls.addClassCleanup(cls.daemon_.close)
+        cls.daemon_.start()
+        cls.daemon_.segments()
+
+    def setUp(self):
+        self.workspace = self.id().rpartition('.')[2][:60]
+
+    def tearDown(self):
+        report = harness.SANITIZER.search(self.daemon_.log())
+        self.assertIsNone(report, report and self.daemon_.log()[report.start():][:4000])
+
+    def own_target(self, target):
+        answer = self.daemon_.call('PUT', f'/v1/workspaces/{self.workspace}/target', {'url': getattr(target, 'url', target)})
+        self.assertEqual(answer.status, 200, answer)
+
+    def accept(self, session, **members):
+        return self.daemon_.accept_ok(session, workspace=self.workspace, **members)
+
+    def circuit(self):
+        return self.daemon_.call('GET', f'/v1/workspaces/{self.workspace}/target').json()['circuit']
+
+    def opened(self, target):
+        """How often its circuit was opened, as the log tells (the metric counts those of all targets)."""
+        lines = [line for line in self.daemon_.log().splitlines() if target.url in line]
+        return sum('a target does not answer' in line or 'state=open' in line for line in lines)
+
+    def wait_not_closed(self):
+        wait_until(lambda: self.circuit() != 'closed', 15, 'its circuit to open')
+
+    def test_while_it_is_open_the_target_sees_no_request_and_then_one(self):
+        target = self.target()
+        target.script(path='/notes', status=503)
+        self.own_target(target)
+        ids = [self.accept(f's{n}', kind='note', payload={}) for n in range(12)]
+        wait_until(lambda: self.opened(target) >= 3, 15, 'a circuit that opens again', every=0.05)
+        target.clear_script()
+        self.assertDelivered(target, ids)
+        times = [request.time for request in target.posts()]
+        gaps = [(later - earlier, n) for n, (earlier, later) in enumerate(zip(times, times[1:]))]
+        pauses = [n for gap, n in gaps if gap > 0.8]
+        self.assertGreaterEqual(len(pauses), 2, gaps)
+        # Between two pauses one request, whatever the number of workers.
+        self.assertEqual([later - earlier for earlier, later in zip(pauses, pauses[1:])], [1] * (len(pauses) - 1), gaps)
+
+    def test_a_probe_that_hangs_lets_others_go_ever_more_seldom(self):
+        target = self.target()
+        target.script(path='/notes', status=503)
+        self.own_target(target)
+        for n in range(8):
+            self.accept(f's{n}', kind='note', payload={})
+        self.wait_not_closed()
+        failed = len(target.posts())
+        target.clear_script()
+        target.script(path='/notes', hold=True)
+        wait_until(lambda: len(target.posts()) >= failed + 3, 20, 'probes')
+        first, second, third = [request.time for request in target.posts()][failed:failed + 3]
+        self.assertGreater(second - first, 0.8)
+        self.assertGreater(third - second, 1.6)
+        self.assertEqual(self.circuit(), 'half_open')
+        target.clear_script()
+        target.release()
+        wait_until(lambda: self.circuit() == 'closed', 10, 'its circuit to close')
+
+    def test_a_reload_and_the_death_of_all_workers_leave_it_as_it_is(self):
+        target = self.target()
+        target.script(path='/notes', status=503)
+        self.own_target(target)
+        ids = [self.accept('strict', kind='note', payload={'n': n}) for n in range(4)]
+        ids += [self.accept(f's{n}', kind='note', payload={}) for n in range(4)]
+        self.wait_not_closed()
+        count = self.daemon_.log().count('new configuration in force')
+        self.daemon_.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.daemon_.log().count('new configuration in force') > count, 30, 'the reload')
+        self.assertNotEqual(self.circuit(), 'closed')
+        self.daemon_.kill('worker')
+        self.assertNotEqual(self.circuit(), 'closed')
+        target.clear_script()
+        self.assertDelivered(target, ids)
+        arrived = [request.key for request in target.stored()]
+        self.assertEqual([key for key in arrived if key in ids[:4]], ids[:4])
+        wait_until(lambda: self.circuit() == 'closed', 10, 'its circuit to close')
+
+    def test_entries_that_need_not_wait_for_each_other_keep_their_order_while_they_are_held(self):
+        port = free_port()
+        self.own_target(f'http://127.0.0.1:{port}')
+        for n in range(3):
+            self.accept(f'x{n}', kind='fire', payload={})
+        self.wait_not_closed()
+        ids = []
+        for _ in range(6):
+            ids.append(self.accept('held', kind='loose', payload={}))
+            time.sleep(0.05)  # each is claimed, and held, before the next comes
+        target = self.target(port=port)
+        self.assertDelivered(target, ids)
+        self.assertEqual([request.key for request in target.posts('/loose')], ids)
+
+    def test_what_is_looked_up_waits_uncounted_and_is_not_sent_twice(self):
+        target = self.target()
+        target.script({'path': '/payments', 'close': 'after-request', 'store': True}, {'path': '/messages/*', 'close': 'after-request'})
+        self.own_target(target)
+        ids = [self.accept(f's{n}', kind='pay', payload={}) for n in range(5)]
+        wait_until(lambda: self.opened(target) >= 2, 15, 'a circuit that opens again', every=0.05)
+        waiting = [self.daemon_.entry(entry, self.workspace).json() for entry in ids]
+        self.assertEqual({entry['status'] for entry in waiting} - {'pending', 'delivering'}, {'verifying'}, waiting)
+        # Those that were under way when it opened, and the ones that found out.
+        self.assertLessEqual(sum(entry['verifyAttempts'] for entry in waiting), 5 + self.opened(target))
+        target.clear_script()
+        for entry in ids:
+            self.daemon_.wait_status(entry, 'sent', self.workspace)
+            self.assertEqual(len(target.posts(key=entry)), 1)
+
+    def test_what_may_be_the_messages_own_fault_opens_nothing(self):
+        target = self.target()
+        target.script({'body': 'poison', 'close': 'after-request'}, {'path': '/fires', 'status': 500}, {'path': '/payments', 'status': 429})
+        self.own_target(target)
+        poison = self.accept('poisoned', kind='note', payload={'text': 'poison'})
+        wait_until(lambda: len(target.posts(key=poison)) > 10, 10, 'more failures than a circuit bears')
+        for n in range(10):
+            self.accept(f'f{n}', kind='fire', payload={})
+            self.accept(f'p{n}', kind='pay', payload={})
+        wait_until(lambda: len(target.posts('/fires')) == 10 and len(target.posts('/payments')) > 20, 10, 'all of them')
+        self.assertEqual(self.circuit(), 'closed')
+        self.assertEqual(self.opened(target), 0)
 
 
 class Circuit(TargetTest):
@@ -57,21 +195,6 @@ class Circuit(TargetTest):
         for line in ('a target does not answer', 'a target answers again'):
             self.assertIn(line, daemon.log())
 
-    def test_while_it_is_open_the_target_sees_no_request_and_then_one(self):
-        target = self.target()
-        target.script(path='/notes', status=503)
-        daemon = self.with_circuits(target, workers=3)
-        ids = [daemon.accept_ok(f's{n}', kind='note', payload={}) for n in range(12)]
-        self.wait_open(daemon, 3)
-        target.clear_script()
-        self.assertDelivered(target, ids)
-        times = [request.time for request in target.posts()]
-        gaps = [(later - earlier, n) for n, (earlier, later) in enumerate(zip(times, times[1:]))]
-        pauses = [n for gap, n in gaps if gap > 0.8]
-        self.assertGreaterEqual(len(pauses), 2, gaps)
-        # Between two pauses one request, whatever the number of workers.
-        self.assertEqual([later - earlier for earlier, later in zip(pauses, pauses[1:])], [1] * (len(pauses) - 1), gaps)
-
     def test_a_dead_target_holds_up_no_healthy_one(self):
         dead, alive = f'http://127.0.0.1:{free_port()}', self.target()
         daemon = self.with_circuits(alive)
@@ -88,47 +211,6 @@ class Circuit(TargetTest):
         daemon.accept_ok('s0', workspace='other', kind='note', payload={})
         wait_until(lambda: len(alive.posts('/base/notes')) >= 2, 10, 'the session to go on at once')
         self.assertDelivered(alive, waiting, times=1)
-
-    def test_entries_that_need_not_wait_for_each_other_keep_their_order_while_they_are_held(self):
-        port = free_port()
-        daemon = self.with_circuits(None, target={'url': f'http://127.0.0.1:{port}'},
-                                    targets={'circuit_failures': 3, 'circuit_delay': '2s', 'max_circuit_delay': '2s'})
-        for n in range(3):
-            daemon.accept_ok(f'x{n}', kind='fire', payload={})
-        self.wait_open(daemon)
-        ids = []
-        for _ in range(6):
-            ids.append(daemon.accept_ok('held', kind='loose', payload={}))
-            time.sleep(0.05)  # each is claimed, and held, before the next comes
-        target = self.target(port=port)
-        self.assertDelivered(target, ids)
-        self.assertEqual([request.key for request in target.posts('/loose')], ids)
-
-    def test_what_is_looked_up_waits_uncounted_and_is_not_sent_twice(self):
-        target = self.target()
-        target.script({'path': '/payments', 'close': 'after-request', 'store': True}, {'path': '/messages/*', 'close': 'after-request'})
-        daemon = self.with_circuits(target, workers=1, verify_backoff='20ms', max_verify_backoff='20ms', max_verify_attempts=10)
-        ids = [daemon.accept_ok(f's{n}', kind='pay', payload={}) for n in range(5)]
-        self.wait_open(daemon, 2)
-        waiting = [daemon.entry(entry).json() for entry in ids]
-        self.assertEqual({entry['status'] for entry in waiting} - {'pending', 'delivering'}, {'verifying'}, waiting)
-        self.assertLessEqual(sum(entry['verifyAttempts'] for entry in waiting), self.circuits(daemon, 'half_open'))
-        target.clear_script()
-        for entry in ids:
-            daemon.wait_status(entry, 'sent')
-            self.assertEqual(len(target.posts(key=entry)), 1)
-
-    def test_what_may_be_the_messages_own_fault_opens_nothing(self):
-        target = self.target()
-        target.script({'body': 'poison', 'close': 'after-request'}, {'path': '/fires', 'status': 500}, {'path': '/payments', 'status': 429})
-        daemon = self.with_circuits(target, retry_backoff='10ms', max_backoff='20ms')
-        poison = daemon.accept_ok('poisoned', kind='note', payload={'text': 'poison'})
-        wait_until(lambda: len(target.posts(key=poison)) > 10, 10, 'more failures than a circuit bears')
-        for n in range(10):
-            daemon.accept_ok(f'f{n}', kind='fire', payload={})
-            daemon.accept_ok(f'p{n}', kind='pay', payload={})
-        wait_until(lambda: len(target.posts('/fires')) == 10 and len(target.posts('/payments')) > 20, 10, 'all of them')
-        self.assertEqual(self.circuits(daemon, 'open'), 0)
 
     def test_a_worker_that_dies_as_the_one_that_finds_out_is_no_loss(self):
         port = free_port()
@@ -215,31 +297,44 @@ class FirstByte(SystemTest):
 
 
 class Ways(SystemTest):
-    def test_a_denied_address_is_an_error_that_names_the_settings(self):
-        target = self.target()
-        daemon = self.daemon(None, target={'url': target.url.replace('127.0.0.1', 'localhost')},
-                             targets={'deny': ['127.0.0.0/8', '::1/128']})
-        for n, url in enumerate([None, 'http://2130706433:{}', 'http://0177.1:{}', 'http://[::ffff:127.0.0.1]:{}', 'http://0.0.0.0:{}']):
-            if url:
-                daemon.call('PUT', '/v1/workspaces/w/target', {'url': url.format(target.port)})
-            for kind in ('note', 'pay'):
-                failed = daemon.wait_status(daemon.accept_ok(f's{n}', kind=kind, payload={}), 'error')
-                self.assertEqual(failed['lastError']['code'], 'executor_error')
-                self.assertIn('targets.deny', failed['lastError']['message'])
-        self.assertEqual(target._connection_count, 0)
-
-    def test_the_environment_leads_nowhere(self):
-        target, proxy = self.target(), self.target()
+    def test_neither_a_denied_address_nor_the_environment_is_asked_by_attempts_and_look_ups(self):
+        target, proxy, denied = self.target(), self.target(), self.target(host='127.0.0.2')
         home = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix='obt-')))
         (home / '.netrc').write_text('machine 127.0.0.1 login user password sesame\ndefault login user password sesame\n')
+        (home / '.curlrc').write_text(f'proxy = "{proxy.url}"\nuser = "user:sesame"\nlocation\n')
         names = ('http_proxy', 'https_proxy', 'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY')
-        daemon = self.daemon(target, environment={'HOME': str(home), 'NETRC': str(home / '.netrc'), 'SSLKEYLOGFILE': str(home / 'keys'),
-                                                  **dict.fromkeys(names, proxy.url)})
-        self.assertDelivered(target, [daemon.accept_ok(kind=kind, payload={}) for kind in ('note', 'pay', 'fire')], times=1)
-        self.assertEqual(proxy._connection_count, 0)
-        for request in target.requests():
-            self.assertNotIn('authorization', request.headers)
-            self.assertNotIn('accept-encoding', request.headers)
+        elsewhere = {'name': 'elsewhere', 'url': '/elsewhere', 'verify': {'url': denied.url + '/by-key/{id}', 'delivered': 200, 'absent': 404}}
+        daemon = self.daemon(target, kinds=KINDS + [elsewhere], targets={'deny': ['127.0.0.2', '10.0.0.0/8', '::1']}, max_verify_attempts=2,
+                             environment={'HOME': str(home), 'CURL_HOME': str(home), 'NETRC': str(home / '.netrc'), 'NO_PROXY': '',
+                                          'SSLKEYLOGFILE': str(home / 'keys'), **dict.fromkeys(names, proxy.url)})
+        with self.subTest('the environment'):
+            self.assertDelivered(target, [daemon.accept_ok(kind=kind, payload={}) for kind in ('note', 'pay', 'fire')], times=1)
+            for request in target.requests():
+                self.assertNotIn('authorization', request.headers)
+                self.assertNotIn('accept-encoding', request.headers)
+        with self.subTest('a redirect'):
+            target.script(path='/notes', status=307, headers={'Location': denied.url + '/notes'})
+            failed = daemon.wait_status(daemon.accept_ok('moved', kind='note', payload={}), 'error')
+            self.assertEqual(failed['lastError']['code'], 'http_307')
+        with self.subTest('a look-up'):
+            target.script(path='/elsewhere', close='after-request')
+            failed = daemon.wait_status(daemon.accept_ok('e', kind='elsewhere', payload={}), 'error')
+            self.assertEqual(failed['lastError']['code'], 'unverifiable', failed)
+            self.assertIn('targets.deny', failed['lastError']['message'])
+            self.assertEqual(len(target.posts('/elsewhere')), 1)
+        hosts = ('127.0.0.2', '2130706434', '0177.2', '0x7f.0.0.2', '0x7f000002', '[::ffff:127.0.0.2]', '[::ffff:7f00:2]', '[64:ff9b::7f00:2]',
+                 '[2002:7f00:2::]', '[64:ff9b::10.1.2.3]', '0.0.0.0', '0', '[::]')
+        entries = {}
+        for n, host in enumerate(hosts):
+            self.assertEqual(daemon.call('PUT', f'/v1/workspaces/w{n}/target', {'url': f'http://{host}:{denied.port}'}).status, 200, host)
+            for kind in ('note', 'pay'):
+                entries[host, kind] = daemon.accept_ok(kind, workspace=f'w{n}', kind=kind, payload={}), f'w{n}'
+        for (host, kind), (entry, workspace) in entries.items():
+            with self.subTest(host=host, kind=kind):
+                failed = daemon.wait_status(entry, 'error', workspace)
+                self.assertEqual(failed['lastError']['code'], 'executor_error')
+                self.assertIn('targets.deny', failed['lastError']['message'])
+        self.assertEqual((denied._connection_count, proxy._connection_count), (0, 0))
 
 
 class TlsTarget:
@@ -278,53 +373,46 @@ class TlsTarget:
         self.server.server_close()
 
 
-class Tls(SystemTest):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix='obt-')
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.certificate = cls.made('good', 'IP:127.0.0.1')
-        cls.other = cls.made('other', 'DNS:elsewhere.example')
-
-    @classmethod
-    def made(cls, name, names):
-        """A certificate that signs itself."""
-        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
-                        '-subj', f'/CN={name}', '-addext', f'subjectAltName={names}', '-keyout', str(cls.folder / f'{name}.key'),
-                        '-out', str(cls.folder / f'{name}.pem')], check=True, capture_output=True)
-        return str(cls.folder / f'{name}.pem')
-
+class Tls(ReloadTest):
     def tls_target(self, certificate, **limits):
-        target = TlsTarget(certificate, certificate.replace('.pem', '.key'), **limits)
+        target = TlsTarget(*certificate, **limits)
         self.addCleanup(target.stop)
         return target
 
-    def refused(self, target, **targets):
-        daemon = self.daemon(None, target={'url': target.url}, targets=targets, max_transient_failures=2)
-        failed = daemon.wait_status(daemon.accept_ok(kind='fire', payload={}), 'error', timeout=20)
-        self.assertEqual((failed['lastError']['code'], failed.get('attempts', 0)), ('unreachable', 0))
-        self.assertEqual(target.posts, [])
-        return failed['lastError']['message']
+    def test_only_a_valid_certificate_of_that_name_from_a_known_authority_is_spoken_to(self):
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter('ignore', DeprecationWarning)  # the old protocol
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix='obt-')))
+        known, unknown = Authority(folder / 'known'), Authority(folder / 'unknown')
+        good = known.issue('good')
+        refused = {
+            'known to nobody': self.tls_target(unknown.issue('stranger')),
+            'of another name': self.tls_target(known.issue('other', hosts='DNS:elsewhere.example,IP:127.0.0.2')),
+            'run out': self.tls_target(known.issue('old', days=-1)),
+            'for clients': self.tls_target(known.issue('client', purpose='clientAuth')),
+            'an old protocol': self.tls_target(good, minimum_version=ssl.TLSVersion.TLSv1, maximum_version=ssl.TLSVersion.TLSv1_1),
+        }
+        target = self.tls_target(good)
+        daemon = self.daemon(None, target={'url': target.url}, max_transient_failures=2)
 
-    def test_a_certificate_that_leads_to_nobody_known_is_refused(self):
-        self.assertIn('certificate', self.refused(self.tls_target(self.certificate)))
+        def assert_refused(why, workspace, entry):
+            with self.subTest(why):
+                failed = daemon.wait_status(entry, 'error', workspace)
+                self.assertEqual((failed['lastError']['code'], failed.get('attempts', 0)), ('unreachable', 0), failed)
 
-    def test_with_the_authority_configured_it_is_delivered(self):
-        target = self.tls_target(self.certificate)
-        daemon = self.daemon(None, target={'url': target.url}, targets={'ca_file': self.certificate})
+        assert_refused("not the system's authority", 'w', daemon.accept_ok(kind='fire', payload={}))
+        self.change(daemon, targets={'ca_file': str(known.ca), **FAST['targets']})
+        self.reload(daemon)
+        entries = []
+        for n, (why, other) in enumerate(refused.items()):
+            daemon.call('PUT', f'/v1/workspaces/t{n}/target', {'url': other.url})
+            entries.append((why, f't{n}', daemon.accept_ok(workspace=f't{n}', kind='fire', payload={})))
+        for entry in entries:
+            assert_refused(*entry)
+        self.assertEqual([other.posts for other in refused.values()], [[]] * len(refused))
         entry = daemon.accept_ok(kind='fire', payload={})
         daemon.wait_status(entry, 'sent')
         self.assertEqual(target.posts, [entry])
-
-    def test_a_certificate_of_another_name_is_refused(self):
-        self.refused(self.tls_target(self.other), ca_file=self.other)
-
-    def test_an_old_protocol_is_refused(self):
-        self.enterContext(warnings.catch_warnings())
-        warnings.simplefilter('ignore', DeprecationWarning)
-        old = self.tls_target(self.certificate, minimum_version=ssl.TLSVersion.TLSv1, maximum_version=ssl.TLSVersion.TLSv1_1)
-        self.refused(old, ca_file=self.certificate)
 
     def test_an_authority_that_cannot_be_read_is_told_before_anything_starts(self):
         daemon = self.daemon(self.target(), start=False, targets={'ca_file': '/nonexistent/ca.pem'})

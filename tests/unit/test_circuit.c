@@ -181,6 +181,24 @@ static void each_failure_of_the_one_doubles_the_wait_up_to_the_limit(void **stat
     assert_int_equal(circuit.at_ms - now, DELAY);
 }
 
+/* A host that swallows connections: its failure comes when another has been let go already. */
+static void one_that_says_nothing_for_as_long_as_it_may_makes_the_next_wait_longer(void **state)
+{
+    static const int64_t waits[] = {2 * DELAY, 4 * DELAY, MAX, MAX};
+    struct circuit circuit = in_state(CIRCUIT_HALF_OPEN);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+        const int64_t now = circuit.at_ms;
+
+        assert_true(ask(&circuit, now).may_go);
+        failed_since(&circuit, now - 1, now + 1);
+        assert_int_equal(circuit.state, CIRCUIT_HALF_OPEN);
+        assert_false(ask(&circuit, now + waits[i] - 1).may_go);
+        assert_int_equal(circuit.at_ms, now + waits[i]);
+    }
+}
+
 static void an_answer_closes_it_whoever_gets_it(void **state)
 {
     (void)state;
@@ -306,6 +324,7 @@ int main(void)
         cmocka_unit_test(it_opens_after_so_many_failures_in_a_row_and_not_before),
         cmocka_unit_test(while_it_is_open_nothing_goes_and_then_exactly_one),
         cmocka_unit_test(each_failure_of_the_one_doubles_the_wait_up_to_the_limit),
+        cmocka_unit_test(one_that_says_nothing_for_as_long_as_it_may_makes_the_next_wait_longer),
         cmocka_unit_test(an_answer_closes_it_whoever_gets_it),
         cmocka_unit_test(failures_of_requests_from_before_change_nothing),
         cmocka_unit_test(one_message_alone_never_opens_it_by_what_may_be_its_own_fault),

@@ -26,6 +26,8 @@ static const char *const metrics =
     "outbox_entries{status=\"error\"} 2\n"
     "outbox_oldest_nonterminal_age_seconds 185.5\n"
     "outbox_build_info{version=\"0.1.0\",x=\"a\\\"},b\"} 1\n"
+    "outbox_target_circuits{state=\"open\"} 2\n"
+    "outbox_target_circuits{state=\"half_open\"} 1\n"
     "outbox_process_restarts_total{role=\"api\",reason=\"exit\"} 1\n"
     "outbox_process_restarts_total{role=\"worker\",reason=\"exit\"} 2\n"
     "broken{ 1\nbroken\n\nlast 1e3";
@@ -36,6 +38,8 @@ static void samples_are_read_one_by_one(void **state)
                                         "outbox_entries",
                                         "outbox_oldest_nonterminal_age_seconds",
                                         "outbox_build_info",
+                                        "outbox_target_circuits",
+                                        "outbox_target_circuits",
                                         "outbox_process_restarts_total",
                                         "outbox_process_restarts_total",
                                         "last"};
@@ -80,6 +84,7 @@ static void a_state_holds_what_is_known(void **state)
     assert_string_equal(
         text,
         "{\"ready\":true,\"oldestOpenAge\":185.5,\"version\":\"0.1.0\","
+        "\"circuits\":{\"open\":2,\"half_open\":1},"
         "\"durability\":\"fsync\",\"store\":true,\"entries\":{\"pending\":12,\"error\":2},"
         "\"processes\":[{\"role\":\"api\",\"slot\":1.0,\"state\":\"ready\"}],\"restarts\":3}");
     free(text);
@@ -108,6 +113,7 @@ static void a_state_is_one_screen(void **state)
         "outboxd 0.1.0 at http://h: ready\n"
         "store: reachable; a 202 is worth: fsync\n"
         "entries: pending 12  error 2  oldest 3m05s\n"
+        "targets that do not answer: 3, asked again later (see the log)\n"
         "\n"
         "ROLE  SLOT  STATE\n"
         "api      1  ready\n"

@@ -96,6 +96,31 @@ static void a_frame_says_what_it_leaves_out(void **state)
     metrics_destroy(&m);
 }
 
+static void targets_that_are_not_asked_are_counted(void **state)
+{
+    const struct top_view view = {.state_dir = "/state"};
+    struct metrics *m = metrics_create_private();
+    struct top_sample *sample = sample_of(1, 0, m);
+    struct top_figures figures;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 100000);
+    top_figures_compute(sample, NULL, &figures);
+    assert_int_equal(top_frame_text(sample, &figures, &view, &out), 0);
+    assert_null(strstr(out.bytes, "circuits"));
+    sample->circuits[CIRCUIT_OPEN] = 3;
+    buf_reset(&out);
+    assert_int_equal(top_frame_text(sample, &figures, &view, &out), 0);
+    assert_non_null(strstr(out.bytes, "circuits open 3"));
+    buf_reset(&out);
+    assert_int_equal(top_frame_json(sample, &figures, &out), 0);
+    assert_non_null(strstr(out.bytes, "\"circuits\":{\"open\":3,\"half_open\":0}"));
+    buf_done(&out);
+    top_sample_destroy(&sample);
+    metrics_destroy(&m);
+}
+
 static void rates_are_those_between_two_samples(void **state)
 {
     struct metrics *m = metrics_create_private();
@@ -163,6 +188,7 @@ int main(void)
         cmocka_unit_test(frames_fit_the_terminal),
         cmocka_unit_test(a_process_that_keeps_dying_is_told_with_its_deaths),
         cmocka_unit_test(a_frame_says_what_it_leaves_out),
+        cmocka_unit_test(targets_that_are_not_asked_are_counted),
         cmocka_unit_test(rates_are_those_between_two_samples),
     };
 
