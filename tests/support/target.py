@@ -94,6 +94,10 @@ class Rule:
     def get(self, name, default=None):
         return self.fields.get(name, default)
 
+    def end(self):
+        """Does nothing from now on."""
+        self.fields['times'] = 0
+
     def needs_body(self):
         return 'body' in self.fields
 

@@ -157,6 +157,7 @@ class Answer:
 
 # How the server on a port is spoken to, for tests that give their daemons a certificate or tokens.
 tls_contexts = {}  # port: ssl.SSLContext
+IDLE = 20  # seconds after which a kept connection is not used again; servers keep them longer
 tokens = {}        # port: the token that is shown unless the headers say otherwise
 
 
@@ -180,6 +181,7 @@ class Client:
     def __init__(self, port, timeout=30):
         self.port = port
         self.connection = http_connection(port, timeout * SLOW)
+        self.used = time.monotonic()
 
     def call(self, method, path, body=None, headers=None):
         headers = with_token(self.port, headers)
@@ -189,9 +191,12 @@ class Client:
             headers.setdefault('Content-Type', 'application/json')
         if isinstance(body, str):
             body = body.encode()
+        if time.monotonic() - self.used > IDLE:  # the server may be about to close it: a request would meet that halfway
+            self.connection.close()
         try:
             self.connection.request(method, path, body, headers)
             answer = self.connection.getresponse()
+            self.used = time.monotonic()
             return Answer(answer.status, answer.getheaders(), answer.read())
         except BaseException:
             self.connection.close()
