@@ -54,12 +54,14 @@ def page(run, checker, invariants):
     def section(title):
         out.append(f'\n{title}')
 
-    section(f'Faults: {sum(run.done.values())} in {run.chaos_s:.0f} s, {sum(run.missed.values())} more had nobody to meet')
+    section(f'Faults: {sum(run.done.values())} in {run.chaos_s:.0f} s of {run.whole_s:.0f} s, '
+            f'{sum(run.missed.values())} more had nobody to meet')
     out.append('    ' + listed(run.done))
     out.append('  disk full: ' + '; '.join(f'{site} {how}' for site, how in run.disks.items()))
     out.append('  on the wires: ' + listed(run.wire_counts))
     out.append('  answers of targets that were not as they should be: ' + str(sum(run.moods.values())))
     out.append('    ' + listed(run.moods))
+    out.append('  counted since the last start of each supervisor: ' + listed(run.metrics))
     out.append('  supervisors started: ' + listed(run.starts) + '; stores began to serve: ' + listed(run.store_starts))
 
     total = len(checker.acknowledged)

@@ -116,6 +116,11 @@ class Checker(unittest.TestCase):
         self.world.arrives(7)
         self.assertBroken('arrived, but never accepted')
 
+    def test_arrived_without_a_signature(self):
+        self.world.delivered(1, 'note')
+        self.world.history.arrivals[0] = self.world.history.arrivals[0]._replace(is_signed=False)
+        self.assertBroken('arrived without a signature of its target')
+
     def test_events_that_are_missing_or_doubled(self):
         for what in ('accepted', 'sent'):
             for change in (1, -1):
