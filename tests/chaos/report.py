@@ -88,6 +88,8 @@ def page(run, checker, invariants):
 
     section(f'Afterwards: all acknowledged after {run.acknowledged_s:.1f} s, the outbox empty after {run.drained_s:.1f} s')
 
+    section(f'Processor time: {run.own_cpu_s:.0f} s of clients, wires, targets and checker, {run.cpu_s:.0f} s of outboxd and its stores')
+
     section('Invariants (every number must be 0)')
     for i in invariants:
         out.append(f'    {"ok    " if i.holds else "FAILED"}  {i.count:6}  {i.name}')
