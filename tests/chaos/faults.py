@@ -16,8 +16,7 @@ from sites import IN_FLIGHT, RANGE_S, RATES
 import targets
 
 KEEP_EVERY = 0.1
-LATE_S = 0.3     # what the way to a target held back arrives so much later: well within its wire's promise
-CLOCK_PAUSE = 1.0
+LATE_S = 1.2     # what the way to a target held back arrives so much later: within its wire's promise
 
 
 class World:
@@ -86,11 +85,13 @@ class World:
             for pid in site.processes():
                 send(pid, signal.SIGCONT)
             site.disk.free()
-            site.store_clock.set(RANGE_S)
             for node in site.nodes:
-                node.clock.set(RANGE_S)
                 node.not_before = 0
             site.store_not_before = 0
+        with nothing_late(self.wires.values()):
+            for site in self.sites.values():
+                for clock in (site.store_clock, *(node.clock for node in site.nodes)):
+                    clock.set(RANGE_S)
 
 
 def send(pid, what):
@@ -166,13 +167,15 @@ def stop_node(world, deed):
 def signalled(number, ends=False, prepare=None):
     def act(world, deed):
         node = choose(world.sites[deed.place].nodes, deed.draw)
-        if not node.is_running:
+        what = number(deed) if callable(number) else number
+        # One that has only just begun would be ended by a signal that it does not handle yet.
+        if not node.is_running or not (ends or harness.handles(node.daemon.process.pid, what)):
             return None
         if prepare:
             prepare(world, node, deed)
         if ends:
             node.expect_end(deed.lasts)
-        send(node.daemon.process.pid, number(deed) if callable(number) else number)
+        send(node.daemon.process.pid, what)
         return node.name
     return act
 
@@ -213,15 +216,22 @@ def disk_full(world, deed):
 # Clocks. What was sent before its connection's end arrives, and is seen, within the promises of wires and targets by the true time:
 # no clock is stepped while such requests may be on their way, since absence at a target counts by the store's clock.
 
+@contextlib.contextmanager
+def nothing_late(wires):
+    """Within it no target sees a request whose connection ended before it."""
+    for wire in wires:
+        wire.permit_late(False)
+    time.sleep(targets.PROMISE_S)  # what had got through
+    yield
+    time.sleep(max(wire.promise for wire in wires))  # what was still on its way has been dropped
+    for wire in wires:
+        wire.permit_late(True)
+
+
 def step_store_clock(world, deed):
     site = world.sites[deed.place]
-    for wire in world.wires.values():
-        wire.permit_late(False)
-    time.sleep(max(wire.promise for wire in world.wires.values()) + targets.PROMISE_S)
-    site.store_clock.set(RANGE_S * (2 * deed.pick - 1))
-    time.sleep(CLOCK_PAUSE)
-    for wire in world.wires.values():
-        wire.permit_late(True)
+    with nothing_late(world.wires.values()):
+        site.store_clock.set(RANGE_S * (2 * deed.pick - 1))
     return f'{site.name} to {site.store_clock.offset:+.0f} s'
 
 

@@ -21,7 +21,7 @@ class Kind:
 
 
 TIMEOUT = '3s'
-# Bytes of a connection that ended reach a target for half a second more (network.py): absence counts well after that.
+# Bytes of a connection that ended are seen by a target up to 2.5 s later (run): absence counts after that.
 SETTLE = {'timeout': TIMEOUT, 'verify_settle': '3s'}
 
 KINDS = (

@@ -42,7 +42,7 @@ TABLE = (
     Row('target: delay',          2,     'target',   1, 5),
     Row('target: black hole',     2,     'target',   0.3, 4),
     Row('target: refuse',         2,     'target',   0.2, 4),
-    Row('target: late',           2,     'target',   0.1, 0.4),
+    Row('target: late',           3,     'target',   0.3, 1.5),
     Row('target: mood',           6,     'target',   1, 5),
     Row('target: new secret',     1,     'any',      0, 0),
 )

@@ -1,6 +1,8 @@
 """The page that tells what a run did and whether every invariant held."""
 import collections
 
+from plan import TABLE
+
 PAGE = 110
 
 
@@ -57,6 +59,7 @@ def page(run, checker, invariants):
     section(f'Faults: {sum(run.done.values())} in {run.chaos_s:.0f} s of {run.whole_s:.0f} s, '
             f'{sum(run.missed.values())} more had nobody to meet')
     out.append('    ' + listed(run.done))
+    out.append('  never came: ' + (', '.join(row.name for row in TABLE if not run.done[row.name]) or 'nothing'))
     out.append('  disk full: ' + '; '.join(f'{site} {how}' for site, how in run.disks.items()))
     out.append('  on the wires: ' + listed(run.wire_counts))
     out.append('  answers of targets that were not as they should be: ' + str(sum(run.moods.values())))
