@@ -30,8 +30,8 @@ SETTINGS = {
     'ledger': {'lookup_timeout': '1s', 'poll_window': '500ms'}, 'drain_timeout': '5s', 'dedupe_ttl': '24h',
     'http': {'event_heartbeat': '1s'}, 'log': {'level': 'info'}, 'workers': 2,
 }
-# A circuit opens often and is soon tried again. The limits of the last line change with reloads.
-TARGET_LIMITS = {'circuit_failures': 3, 'circuit_delay': '200ms', 'max_circuit_delay': '2s'}
+# A circuit opens often and is soon tried again, else it would hide what else goes wrong. The last line's change with reloads.
+TARGET_LIMITS = {'circuit_failures': 3, 'circuit_delay': '100ms', 'max_circuit_delay': '1s'}
 RATES, IN_FLIGHT = (0, 40, 100), (4, 16, 512)
 
 WRAPPER = """#!/bin/sh
