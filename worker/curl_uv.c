@@ -34,8 +34,11 @@ static void read_finished(struct curl_uv *bridge)
         CURL *easy = message->easy_handle;
         const CURLcode code = message->data.result;
 
+        curl_socket_t fd = CURL_SOCKET_BAD;
+
+        curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd); /* not known any more afterwards */
         curl_multi_remove_handle(bridge->multi, easy);
-        bridge->done(easy, code, bridge->arg);
+        bridge->done(easy, code, fd, bridge->arg);
     }
 }
 
@@ -182,7 +185,7 @@ int curl_uv_add(struct curl_uv *bridge, CURL *easy)
 void curl_uv_give_up(struct curl_uv *bridge, CURL *easy)
 {
     curl_multi_remove_handle(bridge->multi, easy);
-    bridge->done(easy, CURLE_OPERATION_TIMEDOUT, bridge->arg);
+    bridge->done(easy, CURLE_OPERATION_TIMEDOUT, CURL_SOCKET_BAD, bridge->arg);
 }
 
 CURLM *curl_uv_multi(struct curl_uv *bridge)

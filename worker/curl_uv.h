@@ -9,8 +9,8 @@ struct uv_loop_s;
 struct curl_uv;
 
 /* Told once for each finished transfer; the handle is already out of the multi. May start new ones.
- */
-typedef void curl_uv_done_cb(CURL *easy, CURLcode code, void *arg);
+ * fd: of its connection, if that is kept for others; else CURL_SOCKET_BAD. */
+typedef void curl_uv_done_cb(CURL *easy, CURLcode code, curl_socket_t fd, void *arg);
 
 int curl_uv_create(struct uv_loop_s *loop, curl_uv_done_cb *done, void *arg, struct curl_uv **ret);
 /* No transfer may run any more. Asynchronous; the memory goes with the last handle. */

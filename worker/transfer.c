@@ -28,6 +28,9 @@ struct transfers {
     uint32_t idle_count;
     transfer_observer_cb *observer;
     void *observer_arg;
+    /* By local port, the descriptor of the connection that was kept last, and 1; 0: none. It may be
+     * gone, and something else in its place: good enough for a doubt, which costs a connection. */
+    int kept[UINT16_MAX + 1];
 };
 
 struct transfer {
@@ -43,6 +46,7 @@ struct transfer {
     uint32_t permitted, refused;
     bool is_too_late, is_body_limit, is_header_limit, is_silent;
     bool is_head_over; /* the blank line behind the headers came */
+    bool is_stale;     /* its connection held an answer to nothing, or had ended */
     int64_t began_mono_ms, first_byte_timeout_ms;
     const char *target;
     struct span subject;
@@ -96,6 +100,19 @@ static void await_first_byte(struct transfer *transfer)
     }
 }
 
+/* Whether a connection that was kept holds bytes that nobody asked for (a target that answers
+ * twice): they would pass for the answer to this request. libcurl itself looks before 8.0 only for
+ * an end. */
+static bool is_stale(const struct transfer *transfer, uint16_t local_port)
+{
+    const int kept = transfer->owner->kept[local_port];
+    char byte;
+
+    /* On a new one the tickets of TLS may be waiting. */
+    return transfer->permitted == 0 && kept > 0 &&
+           recv(kept - 1, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
 /* Called before each request that libcurl writes, also for one it repeats by itself on a new
  * connection: the first may go, a second never. It also sees the address of a connection that is
  * used again. */
@@ -105,10 +122,13 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
 
     (void)local_ip;
     (void)remote_port;
-    (void)local_port;
     if (transfer->requests == 0 && !address_rules_permit(transfer->owner->rules, remote_ip)) {
         transfer->refused++;
         transfer->permitted = 0;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if (is_stale(transfer, (uint16_t)local_port)) {
+        transfer->is_stale = true;
         return CURL_PREREQFUNC_ABORT;
     }
     if (transfer->requests == 0 && transfer->may_start && !transfer->may_start(transfer->arg)) {
@@ -233,7 +253,29 @@ static void tell_observer(const struct transfer *transfer, const struct transfer
     }
 }
 
-static void on_done(CURL *easy, CURLcode code, void *arg)
+/* Its connection, if libcurl keeps that for others. */
+static void note_kept(struct transfer *transfer, curl_socket_t fd)
+{
+    long port = 0;
+
+    if (fd != CURL_SOCKET_BAD &&
+        curl_easy_getinfo(transfer->easy, CURLINFO_LOCAL_PORT, &port) == CURLE_OK) {
+        transfer->owner->kept[(uint16_t)port] = fd + 1;
+    }
+}
+
+/* Once, on a connection of its own: nothing was sent. */
+static bool start_afresh(struct transfer *transfer)
+{
+    if (!transfer->is_stale) {
+        return false;
+    }
+    transfer->is_stale = false;
+    curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT, 1L);
+    return curl_uv_add(transfer->owner->bridge, transfer->easy) == 0;
+}
+
+static void on_done(CURL *easy, CURLcode code, curl_socket_t fd, void *arg)
 {
     struct transfer *transfer = NULL;
     long status = 0;
@@ -243,6 +285,10 @@ static void on_done(CURL *easy, CURLcode code, void *arg)
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &content_type);
+    note_kept(transfer, fd);
+    if (start_afresh(transfer)) {
+        return;
+    }
     const struct transfer_result result = {
         .is_started = transfer->requests > 0,
         /* 1xx is no final answer. */
@@ -305,7 +351,8 @@ static void prepare(struct transfer *transfer, struct transfers *owner,
     transfer->header_bytes = transfer->header_lines = 0;
     transfer->requests = transfer->permitted = transfer->refused = 0;
     transfer->is_too_late = transfer->is_body_limit = false;
-    transfer->is_header_limit = transfer->is_silent = transfer->is_head_over = false;
+    transfer->is_header_limit = transfer->is_silent = false;
+    transfer->is_head_over = transfer->is_stale = false;
     transfer->began_mono_ms = clock_mono_ms();
     transfer->first_byte_timeout_ms = request->first_byte_timeout_ms;
     transfer->target = request->target;

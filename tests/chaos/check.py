@@ -22,8 +22,8 @@ class Message:
     ids: set = dataclasses.field(default_factory=set)  # of the entry, as each answer gave it
 
 
-# A request that a target read to its end; is_stored: it had its effect.
-Arrival = collections.namedtuple('Arrival', 'number key time is_stored')
+# A request that a target read to its end; is_stored: it had its effect; is_signed: by a secret of its target.
+Arrival = collections.namedtuple('Arrival', 'number key time is_stored is_signed', defaults=(True,))
 
 
 @dataclasses.dataclass
@@ -151,6 +151,7 @@ class Checker:
             invariant('out of order within a session (strict kinds)', self.disorder()),
             invariant('doubled at a target (kinds that can be looked up, or are sent once)', self.wrong(self.is_doubled)),
             invariant('arrived under more than one key', self.wrong(self.has_two_keys)),
+            invariant('arrived without a signature of its target', [a for a in history.arrivals if not a.is_signed]),
             invariant('arrived, but never accepted', [a for a in history.arrivals if a.number not in self.acknowledged]),
             invariant('`accepted` events other than one', self.wrongly_told('accepted')),
             invariant('`sent` events other than one', self.wrongly_told('sent')),

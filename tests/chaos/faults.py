@@ -4,18 +4,19 @@ None where there was nothing to meet (a process that is down already).
 import collections
 import contextlib
 import heapq
+import http.client
 import os
+import random
 import signal
 import threading
 import time
 
 import harness
-from sites import RANGE_S
-from targets import MOODS
+from sites import IN_FLIGHT, RANGE_S, RATES
+import targets
 
 KEEP_EVERY = 0.1
-LATE_S = 0.3     # what the way to a target held back arrives so much later: well within its wire's promise
-CLOCK_PAUSE = 1.0
+LATE_S = 1.2     # what the way to a target held back arrives so much later: within its wire's promise
 
 
 class World:
@@ -84,11 +85,13 @@ class World:
             for pid in site.processes():
                 send(pid, signal.SIGCONT)
             site.disk.free()
-            site.store_clock.set(RANGE_S)
             for node in site.nodes:
-                node.clock.set(RANGE_S)
                 node.not_before = 0
             site.store_not_before = 0
+        with nothing_late(self.wires.values()):
+            for site in self.sites.values():
+                for clock in (site.store_clock, *(node.clock for node in site.nodes)):
+                    clock.set(RANGE_S)
 
 
 def send(pid, what):
@@ -164,19 +167,23 @@ def stop_node(world, deed):
 def signalled(number, ends=False, prepare=None):
     def act(world, deed):
         node = choose(world.sites[deed.place].nodes, deed.draw)
-        if not node.is_running:
+        what = number(deed) if callable(number) else number
+        # One that has only just begun would be ended by a signal that it does not handle yet.
+        if not node.is_running or not (ends or harness.handles(node.daemon.process.pid, what)):
             return None
         if prepare:
             prepare(world, node, deed)
         if ends:
             node.expect_end(deed.lasts)
-        send(node.daemon.process.pid, number(deed) if callable(number) else number)
+        send(node.daemon.process.pid, what)
         return node.name
     return act
 
 
-def other_workers(_world, node, deed):
-    node.daemon.settings['workers'] = 1 + int(deed.pick * 3)
+def other_limits(_world, node, deed):
+    dice = random.Random(deed.pick)
+    node.set_limits(dice.randint(1, 3), dice.choice(RATES), dice.choice(IN_FLIGHT))
+    node.access.renew_certificate()
     node.daemon.write_config()
 
 
@@ -206,18 +213,25 @@ def disk_full(world, deed):
     return f'{site.name}: {site.disk.how}'
 
 
-# Clocks. What was sent before its connection's end arrives within half a second by the true time: no clock is stepped while
-# such requests may be on their way, since absence at a target counts by the store's clock.
+# Clocks. What was sent before its connection's end arrives, and is seen, within the promises of wires and targets by the true time:
+# no clock is stepped while such requests may be on their way, since absence at a target counts by the store's clock.
+
+@contextlib.contextmanager
+def nothing_late(wires):
+    """Within it no target sees a request whose connection ended before it."""
+    for wire in wires:
+        wire.permit_late(False)
+    time.sleep(targets.PROMISE_S)  # what had got through
+    yield
+    time.sleep(max(wire.promise for wire in wires))  # what was still on its way has been dropped
+    for wire in wires:
+        wire.permit_late(True)
+
 
 def step_store_clock(world, deed):
     site = world.sites[deed.place]
-    for wire in world.wires.values():
-        wire.permit_late(False)
-    time.sleep(max(wire.promise for wire in world.wires.values()))
-    site.store_clock.set(RANGE_S * (2 * deed.pick - 1))
-    time.sleep(CLOCK_PAUSE)
-    for wire in world.wires.values():
-        wire.permit_late(True)
+    with nothing_late(world.wires.values()):
+        site.store_clock.set(RANGE_S * (2 * deed.pick - 1))
     return f'{site.name} to {site.store_clock.offset:+.0f} s'
 
 
@@ -261,9 +275,20 @@ def wire_faults(prefix, find):
 
 def mood(world, deed):
     found = world.moods[deed.place]
-    found.own = choose(list(MOODS), deed.pick)
+    found.own = choose(list(targets.MOODS), deed.pick)
     world.later(deed.lasts, lambda: setattr(found, 'own', None))
     return f'{deed.place}: {found.own}'
+
+
+def new_secret(world, deed):
+    """Also while requests are signed by those before, and whether the answer comes or not."""
+    site = world.sites[deed.place]
+    name = choose(list(site.workspaces), deed.pick)
+    site.targets[name].secrets.renew()
+    try:
+        return f'{site.name} {name}: {site.set_target(choose(site.nodes, deed.draw), name, timeout=1 / harness.SLOW).status}'
+    except (OSError, http.client.HTTPException):
+        return f'{site.name} {name}: no answer'
 
 
 FAULTS = {
@@ -273,7 +298,7 @@ FAULTS = {
     'stop node': stop_node,
     'TERM': signalled(signal.SIGTERM, ends=True),
     'QUIT': signalled(signal.SIGQUIT, ends=True),
-    'HUP': signalled(signal.SIGHUP, prepare=other_workers),
+    'HUP, other limits': signalled(signal.SIGHUP, prepare=other_limits),
     'HUP, bad configuration': signalled(signal.SIGHUP, prepare=bad_configuration),
     'USR2': signalled(signal.SIGUSR2),
     'TTIN or TTOU': signalled(lambda deed: signal.SIGTTIN if deed.pick < 0.5 else signal.SIGTTOU),
@@ -284,4 +309,5 @@ FAULTS = {
     **wire_faults('store', store_wire),
     **wire_faults('target', target_wire),
     'target: mood': mood,
+    'target: new secret': new_secret,
 }

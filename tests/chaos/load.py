@@ -16,6 +16,7 @@ from kinds import kinds_of
 SESSIONS = {'http': 6, 'agent': 1, 'old agent': 1, 'ledger': 1}  # of each client
 ANSWER_LIMIT = 4.0   # seconds that a client waits for an answer
 CATCH_UP = 5.0       # seconds of the pace that a client makes up for when it could not send
+AGAIN_AFTER = 0.1    # seconds until a client tries again
 RUDE = 0.02          # of the requests
 FIRST_NUMBERS = 10 ** 6  # of one client
 
@@ -70,12 +71,13 @@ class Sender:
             lane.message = None
             self.load.note(message, status)
         elif status in (429, 503, 0):
-            self.load.is_over.wait(0.02)
+            self.load.must_stop.wait(AGAIN_AFTER)
 
     def make(self, lane):
         kind = self.dice.choices(lane.kinds, [kind.share for kind in lane.kinds])[0]
         self.made += 1
-        message = Message(self.place * FIRST_NUMBERS + self.made, kind, self.site.name, f'{lane.workspace}/{lane.session}', began=time.monotonic())
+        message = Message(self.place * FIRST_NUMBERS + self.made, kind, self.site.name, f'{lane.workspace}/{lane.session}',
+                          began=time.monotonic())
         self.load.messages[message.number] = message
         return message
 
@@ -93,10 +95,10 @@ class Sender:
         message.posts += 1
         if self.dice.random() < RUDE:
             self.load.answers['not waited for'] += 1
-            self.be_rude(client, path, message)
+            self.be_rude(client, path, message, node.access.client_headers)
             return 0
         try:
-            answer = client.call('POST', path, self.body(message))
+            answer = client.call('POST', path, self.body(message), node.access.client_headers)
         except (OSError, http.client.HTTPException):
             self.load.no_answers += 1
             return 0
@@ -107,9 +109,9 @@ class Sender:
             self.load.log({'what': 'answered', 'number': message.number, 'status': answer.status, 'body': answer.body.decode()[:500]})
         return answer.status
 
-    def be_rude(self, client, path, message):
+    def be_rude(self, client, path, message, headers):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            client.connection.request('POST', path, json.dumps(self.body(message)), {'Content-Type': 'application/json'})
+            client.connection.request('POST', path, json.dumps(self.body(message)), {'Content-Type': 'application/json', **headers})
         client.close()
 
 

@@ -11,6 +11,7 @@ import struct
 import threading
 
 import harness
+from pulse import Pulse
 
 LOST = object()
 
@@ -43,7 +44,7 @@ class Side(asyncio.Protocol):
         self.end(LOST)
 
     def end(self, how):
-        self.ended = self.ended or self.link.now()
+        self.ended = self.ended or self.link.wire.network.pulse.oldest
         self.receive(how)
 
     def receive(self, what):
@@ -90,8 +91,13 @@ class Side(asyncio.Protocol):
                 self.link.pass_on(self, what)
 
     def is_too_late(self, now):
+        """Also if this loop was so late that the client may have ended long ago."""
         wire = self.link.wire
-        return self is self.link.client and self.ended and (now - self.ended > wire.promise or not wire.is_late_permitted)
+        if self is not self.link.client:
+            return False
+        if self.ended and not wire.is_late_permitted:
+            return True
+        return (now - self.ended if self.ended else wire.network.pulse.lag) > wire.promise
 
     def on_time(self):
         self.timer = None
@@ -226,9 +232,9 @@ class Wire:
 
     def permit_late(self, is_permitted):
         """Whether bytes of a connection that ended may still arrive."""
-        def act():
+        async def act():
             self.is_late_permitted = is_permitted
-        self.network.act(act)
+        self.network.ask(act())
 
     def hold_back(self):
         """From now on requests stay in the network."""
@@ -253,6 +259,7 @@ class Wire:
 class Network:
     def __init__(self):
         self.loop = asyncio.new_event_loop()
+        self.pulse = Pulse(self.loop)
         self.thread = threading.Thread(target=self.loop.run_forever, name='network', daemon=True)
         self.thread.start()
 

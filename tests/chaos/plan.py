@@ -21,7 +21,7 @@ TABLE = (
     Row('stop node',              1,     'any',      0.2, 4),
     Row('TERM',                   1,     'any',      0, 0.5),
     Row('QUIT',                   1,     'any',      0, 0.5),
-    Row('HUP',                    3,     'any',      0, 0),
+    Row('HUP, other limits',      3,     'any',      0, 0),
     Row('HUP, bad configuration', 1,     'any',      0, 0),
     Row('USR2',                   2,     'any',      0, 0),
     Row('TTIN or TTOU',           1,     'any',      0, 0),
@@ -42,8 +42,9 @@ TABLE = (
     Row('target: delay',          2,     'target',   1, 5),
     Row('target: black hole',     2,     'target',   0.3, 4),
     Row('target: refuse',         2,     'target',   0.2, 4),
-    Row('target: late',           2,     'target',   0.1, 0.4),
+    Row('target: late',           3,     'target',   0.3, 1.5),
     Row('target: mood',           6,     'target',   1, 5),
+    Row('target: new secret',     1,     'any',      0, 0),
 )
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.2
 

@@ -1,6 +1,8 @@
 """The page that tells what a run did and whether every invariant held."""
 import collections
 
+from plan import TABLE
+
 PAGE = 110
 
 
@@ -54,12 +56,15 @@ def page(run, checker, invariants):
     def section(title):
         out.append(f'\n{title}')
 
-    section(f'Faults: {sum(run.done.values())} in {run.chaos_s:.0f} s, {sum(run.missed.values())} more had nobody to meet')
+    section(f'Faults: {sum(run.done.values())} in {run.chaos_s:.0f} s of {run.whole_s:.0f} s, '
+            f'{sum(run.missed.values())} more had nobody to meet')
     out.append('    ' + listed(run.done))
+    out.append('  never came: ' + (', '.join(row.name for row in TABLE if not run.done[row.name]) or 'nothing'))
     out.append('  disk full: ' + '; '.join(f'{site} {how}' for site, how in run.disks.items()))
     out.append('  on the wires: ' + listed(run.wire_counts))
     out.append('  answers of targets that were not as they should be: ' + str(sum(run.moods.values())))
     out.append('    ' + listed(run.moods))
+    out.append('  counted since the last start of each supervisor: ' + listed(run.metrics))
     out.append('  supervisors started: ' + listed(run.starts) + '; stores began to serve: ' + listed(run.store_starts))
 
     total = len(checker.acknowledged)
@@ -85,6 +90,8 @@ def page(run, checker, invariants):
         out.append(f'      sent via: {listed(reader.vias)}')
 
     section(f'Afterwards: all acknowledged after {run.acknowledged_s:.1f} s, the outbox empty after {run.drained_s:.1f} s')
+
+    section(f'Processor time: {run.own_cpu_s:.0f} s of clients, wires, targets and checker, {run.cpu_s:.0f} s of outboxd and its stores')
 
     section('Invariants (every number must be 0)')
     for i in invariants:

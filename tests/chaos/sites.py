@@ -11,6 +11,7 @@ import struct
 import time
 
 import harness
+from access import Access
 from disk import limited_disk, mounted_disk
 from harness import Daemon, OwnStore, Valkey
 from kinds import TARGETS, declarations
@@ -29,6 +30,9 @@ SETTINGS = {
     'ledger': {'lookup_timeout': '1s', 'poll_window': '500ms'}, 'drain_timeout': '5s', 'dedupe_ttl': '24h',
     'http': {'event_heartbeat': '1s'}, 'log': {'level': 'info'}, 'workers': 2,
 }
+# A circuit opens often and is soon tried again, else it would hide what else goes wrong. The last line's change with reloads.
+TARGET_LIMITS = {'circuit_failures': 3, 'circuit_delay': '100ms', 'max_circuit_delay': '1s'}
+RATES, IN_FLIGHT = (0, 40, 100), (4, 16, 512)
 
 WRAPPER = """#!/bin/sh
 trap '' XFSZ
@@ -69,19 +73,28 @@ def shim():
 
 
 class Node:
-    """An outboxd that is started again whenever it has ended."""
+    """An outboxd that is started again whenever it has ended. authority: its API speaks TLS, by certificates of that one;
+    None: it does not."""
 
-    def __init__(self, site, name, settings):
+    def __init__(self, site, name, settings, authority=None):
         self.site, self.name = site, name
         self.daemon = Daemon({**SETTINGS, 'node': name, 'kinds': declarations(), **settings}, {
             'ASAN_OPTIONS': 'abort_on_error=0:exitcode=99:detect_leaks=1:verify_asan_link_order=0'})
         self.port = self.daemon.port
+        self.access = Access(self.daemon.folder, self.port, authority)
+        self.daemon.settings.update(self.access.settings)
+        self.set_limits(workers=2, rate=0, in_flight=16)
         self.clock = Clock(self.daemon.folder, 'node')
         for program in ('outboxd', 'outboxd-api', 'outboxd-worker'):
             wrap(self.daemon.libexec / program, harness.program(program), shim(), self.clock)
         self.not_before = 0.0     # when it may be started
         self.is_told_to_end = True
         self.starts = 0
+
+    def set_limits(self, workers, rate, in_flight):
+        """For the next start or reload."""
+        self.daemon.settings.update(workers=workers, targets={**TARGET_LIMITS, 'ca_file': str(self.site.authority.ca), 'rate': rate,
+                                                              'max_in_flight': in_flight})
 
     @property
     def is_running(self):
@@ -118,9 +131,10 @@ class Node:
 class Site:
     """nodes, workspaces {target: name}, and the store: its process, whether it is kept running, a connection to it."""
 
-    def __init__(self, name, targets, wires):
+    def __init__(self, name, targets, wires, authority):
         self.name = name
         self.targets = targets
+        self.authority = authority  # of its targets that speak TLS, and of its API if that does
         self.workspaces = {target: f'{name}-{target.replace(" ", "-")}' for target in TARGETS}
         self.wires = wires  # to the targets, {name: Wire}
         self.nodes = []
@@ -135,12 +149,17 @@ class Site:
 
     def set_targets(self):
         """Each workspace has the target of its kinds, through its wire."""
-        client = harness.Client(self.nodes[0].port)
-        for target, workspace in self.workspaces.items():
-            answer = client.call('PUT', f'/v1/workspaces/{workspace}/target', {'url': f'http://127.0.0.1:{self.wires[target].port}'})
+        for target in self.workspaces:
+            answer = self.set_target(self.nodes[0], target)
             if answer.status != 200:
-                raise AssertionError(f'the target of {workspace} was refused: {answer}')
-        client.close()
+                raise AssertionError(f'the target {target} of {self.name} was refused: {answer}')
+
+    def set_target(self, node, name, timeout=30):
+        """With the secrets that are in force. The answer of that node."""
+        target = self.targets[name]
+        with contextlib.closing(harness.Client(node.port, timeout)) as client:
+            return client.call('PUT', f'/v1/workspaces/{self.workspaces[name]}/target', {
+                'url': f'{target.url.partition(":")[0]}://127.0.0.1:{self.wires[name].port}', 'secrets': target.secrets.in_force()})
 
     def keep(self):
         return [complaint for node in self.nodes for complaint in [node.keep()] if complaint]
@@ -167,11 +186,11 @@ class Site:
 
 
 class EmbeddedSite(Site):
-    """One node that runs its store itself."""
+    """One node that runs its store itself, its API under TLS."""
 
-    def __init__(self, name, targets, wires):
-        super().__init__(name, targets, wires)
-        node = Node(self, f'{name}-node', {})
+    def __init__(self, name, targets, wires, authority):
+        super().__init__(name, targets, wires, authority)
+        node = Node(self, f'{name}-node', {}, authority)
         self.nodes = [node]
         folder = node.daemon.folder / 'bin'
         folder.mkdir()
@@ -205,8 +224,8 @@ class EmbeddedSite(Site):
 class OutsideSite(Site):
     """Two nodes with a store that somebody else runs."""
 
-    def __init__(self, name, targets, wires, network):
-        super().__init__(name, targets, wires)
+    def __init__(self, name, targets, wires, authority, network):
+        super().__init__(name, targets, wires, authority)
         self.store = OwnStore('--enable-debug-command', 'no')
         self.store_clock = Clock(self.store.folder, 'store')
         self.store.program = str(self.store.folder / 'valkey-server')

@@ -9,11 +9,14 @@ import time
 from agent import Agent
 from check import Arrival
 from ledger import Ledger
+from pulse import Pulse
+from signatures import Secrets
 from target import Rule, Target
 
 GARBAGE = ('\x00\x01\x02\xff' * 20, 'HTTP/1.1 banana\r\n\r\n', 'SSH-2.0-OpenSSH_9.2\r\n', 'HTTP/1.1 200', '<html>502</html>',
            '\r\n\r\n\r\n')
 LONGEST_DELAY = 4.0  # longer than any request may take
+PROMISE_S = 1.0      # what has arrived is seen within that time, or never
 
 # How a target treats a request that it could store: the members of a rule of tests/support/target.py. A 2xx that is begun is
 # a promise: then it was stored.
@@ -75,8 +78,8 @@ class Journal:
         self.arrivals = []
         self.log = log  # a function that takes a dictionary
 
-    def note(self, number, key, is_stored, **more):
-        arrival = Arrival(number, key, time.monotonic(), is_stored)
+    def note(self, number, key, is_stored, is_signed, **more):
+        arrival = Arrival(number, key, time.monotonic(), is_stored, is_signed)
         with self.lock:
             self.arrivals.append(arrival)
         self.log({'what': 'arrived', **arrival._asdict(), **more})
@@ -90,12 +93,16 @@ class Moody:
 
     name = ''
     moods = MOODS
+    is_secure = False  # speaks TLS
 
-    def begin(self, seed, journal):
+    def begin(self, seed, journal, tls):
         self.mood = Mood(f'{seed} {self.name}')
         self.journal = journal
+        self.secrets = Secrets()
         self.seen = 0
-        return self.start()
+        self.tls = tls if self.is_secure else None
+        self.start()
+        self.pulse = Pulse(self._loop)
 
     def _record(self, request):
         request.index = self.seen
@@ -104,13 +111,20 @@ class Moody:
     def _rule_for(self, request, has_body):
         if not has_body:
             return None
+        if self.is_too_late():
+            return Rule(store=False, close='reset')
         fields = self.mood.draw(self.moods if request.method == 'POST' else LOOK_UP_MOODS)
         return Rule(**fields) if fields else None
+
+    def is_too_late(self):
+        late = self.pulse.lag > PROMISE_S
+        self.mood.counts['too late to be seen'] += late
+        return late
 
     def _answer_for(self, request, rule):
         status, headers, body = super()._answer_for(request, rule)
         if request.method == 'POST':
-            self.journal.note(self.number(request), request.key, request.stored, target=self.name,
+            self.journal.note(self.number(request), request.key, request.stored, self.secrets.have_signed(request), target=self.name,
                               attempt=request.headers.get('outbox-attempt'), status=status)
         else:
             self.journal.note_look_up(request.path, status, target=self.name)
@@ -121,6 +135,7 @@ class Moody:
 class HttpTarget(Moody, Target):
     """Notes, payments, fires; refuses poison. Each request has its effect, whatever its key: the checker tells them apart."""
     name = 'http'
+    is_secure = True
 
     def __init__(self):
         super().__init__(idempotent=False)
@@ -168,6 +183,8 @@ class LedgerTarget(Moody, Ledger):
 
     # Past Moody's: a ledger's answers are rules of their own.
     def _rule_for(self, request, has_body):
+        if has_body and self.is_too_late():
+            return Rule(store=False, close='reset')
         return Ledger._rule_for(self, request, has_body)
 
     def _answer_for(self, request, rule):
@@ -180,8 +197,8 @@ class LedgerTarget(Moody, Ledger):
         if is_stored and row not in self.rows:
             self.rows[row] = self.fate()
         has_effect = is_stored and self.rows[row][1] == 'ADMITTED'
-        self.journal.note(self.number(request), body['entryId'], has_effect, target=self.name, attempt=body['attempt'],
-                          row=self.rows.get(row))
+        self.journal.note(self.number(request), body['entryId'], has_effect, self.secrets.have_signed(request), target=self.name,
+                          attempt=body['attempt'], row=self.rows.get(row))
         return {**self._answer(self.state_of(row) if row in self.rows else ''), **fields}
 
     def fate(self):

@@ -19,13 +19,14 @@ class Authority:
         run('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '30',
             '-subj', f'/CN={name}', '-keyout', self.key, '-out', self.ca)
 
-    def issue(self, name, days=30, purpose='serverAuth', hosts='DNS:localhost,IP:127.0.0.1'):
-        """(certificate, key). Negative days: it has run out already."""
+    def issue(self, name, days=30, purpose='serverAuth', hosts='DNS:localhost,IP:127.0.0.1', is_renewal=False):
+        """(certificate, key). Negative days: it has run out already. A renewal keeps the key."""
         key, request, certificate = (self.folder / f'{name}.{end}' for end in ('key', 'csr', 'pem'))
         extensions = self.folder / f'{name}.ext'
         extensions.write_text(f'subjectAltName={hosts}\nextendedKeyUsage={purpose}\nbasicConstraints=CA:false\n')
-        run('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', f'/CN={name}',
-            '-keyout', key, '-out', request)
+        new_key = ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key)
+        its_key = ('-new', '-key', key) if is_renewal else new_key
+        run('req', *its_key, '-subj', f'/CN={name}', '-out', request)
         run('x509', '-req', '-in', request, '-CA', self.ca, '-CAkey', self.key, '-CAcreateserial', '-days', str(days),
             '-extfile', extensions, '-out', certificate)
         key.chmod(0o600)

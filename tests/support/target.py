@@ -171,7 +171,7 @@ class _Connection(asyncio.Protocol):
         self.transport = None
 
     def eof_received(self):
-        return self.busy  # a half-closed client still gets its answer
+        return self.busy and not self.target.tls  # a half-closed client still gets its answer
 
     def pause_writing(self):
         self.can_write.clear()
@@ -373,11 +373,12 @@ def render(status, headers, body):
 class Target:
     """The target in a thread of this process. Everything public may be called from any other thread."""
 
-    def __init__(self, host='127.0.0.1', port=0, idempotent=True, on_request=None):
+    def __init__(self, host='127.0.0.1', port=0, idempotent=True, on_request=None, tls=None):
         self.host = host
         self.port = port
         self.idempotent = idempotent    # the same key replays the first answer
         self.on_request = on_request    # called in the target's thread when a request's head was read
+        self.tls = tls                  # an ssl.SSLContext: it speaks TLS
         self._lock = threading.Lock()
         self._requests = []
         self._rules = []
@@ -414,7 +415,7 @@ class Target:
 
     @property
     def url(self):
-        return f'http://{self.host}:{self.port}'
+        return f'http{"s" if self.tls else ""}://{self.host}:{self.port}'
 
     def script(self, *rules, **fields):
         """Adds rules (dictionaries), or one rule by keywords. The first that matches a request decides."""
@@ -477,7 +478,7 @@ class Target:
         self._loop = loop
         try:
             self._server = loop.run_until_complete(
-                loop.create_server(lambda: _Connection(self), self.host, self.port, backlog=4096))
+                loop.create_server(lambda: _Connection(self), self.host, self.port, backlog=4096, ssl=self.tls))
         except OSError as error:
             print(f'target: {error}', file=sys.stderr)
             ready.set()

@@ -119,6 +119,14 @@ def proc_stat(pid):
     return comm, fields[0], int(fields[1]), int(fields[3])
 
 
+def handles(pid, number):
+    """Whether the process has a handler for the signal."""
+    with contextlib.suppress(OSError):
+        found = re.search(r'^SigCgt:\s*(\w+)', pathlib.Path(f'/proc/{pid}/status').read_text(), re.MULTILINE)
+        return bool(found and int(found[1], 16) >> (number - 1) & 1)
+    return False
+
+
 def holds_open(pid, folder):
     folder = str(folder).rstrip('/') + '/'
     with contextlib.suppress(OSError):

@@ -269,6 +269,15 @@ class NoHiddenResend(SystemTest):
         daemon.wait_status(entry, 'sent')
         self.assertEqual(len(target.posts(key=entry)), 1)
 
+    def test_an_answer_that_came_twice_is_not_taken_for_that_to_the_next_request(self):
+        target = self.target()
+        # Too long to be read in one go: the second one is still there when the first was read.
+        target.script({'path': '/notes', 'twice': True, 'answer': 'x' * 50000}, {'path': '/fires', 'nth': 1, 'status': 503})
+        daemon = self.daemon(target, workers=1, retry_backoff='10ms', max_backoff='10ms')
+        ids = [daemon.accept_ok('s', kind=kind, payload={}) for kind in ('note', 'fire')]
+        self.assertDelivered(target, ids)
+        self.assertEqual([len(target.posts(path)) for path in ('/notes', '/fires')], [1, 2])
+
     def test_a_connection_that_died_while_idle_is_no_attempt_lost(self):
         """The target closes idle connections: the next request may fail on one, but is never sent twice by it."""
         target = self.target()

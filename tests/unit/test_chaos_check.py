@@ -6,6 +6,7 @@ A history in which nothing went wrong passes, also with what is allowed: repeats
 import collections
 import pathlib
 import sys
+import types
 import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -14,6 +15,7 @@ sys.path[:0] = [str(TESTS / 'chaos'), str(TESTS / 'system')]
 from check import Arrival, History, Message, Reading, check  # noqa: E402
 from kinds import KINDS  # noqa: E402
 from plan import TABLE, deeds  # noqa: E402
+from signatures import Secrets, new_secret, signature  # noqa: E402
 
 KIND = {kind.name: kind for kind in KINDS}
 PLACES = {'any': ['one', 'other'], 'embedded': ['one'], 'outside': ['other'], 'target': ['http']}
@@ -116,6 +118,11 @@ class Checker(unittest.TestCase):
         self.world.arrives(7)
         self.assertBroken('arrived, but never accepted')
 
+    def test_arrived_without_a_signature(self):
+        self.world.delivered(1, 'note')
+        self.world.history.arrivals[0] = self.world.history.arrivals[0]._replace(is_signed=False)
+        self.assertBroken('arrived without a signature of its target')
+
     def test_events_that_are_missing_or_doubled(self):
         for what in ('accepted', 'sent'):
             for change in (1, -1):
@@ -139,6 +146,29 @@ class Checker(unittest.TestCase):
         self.world.history.left.append('outboxq:…')
         self.world.history.faults_found.append('ERROR: AddressSanitizer')
         self.assertBroken('left in a store that should be empty', 'reports of sanitizers, programs that ended by themselves')
+
+
+class Signed(unittest.TestCase):
+    def setUp(self):
+        self.secrets = Secrets()
+
+    def request(self, secret, key='ob_1', body=b'{}'):
+        headers = {'webhook-id': 'ob_1', 'webhook-timestamp': '1', 'webhook-signature': signature(secret, b'ob_1.1.{}')}
+        return types.SimpleNamespace(headers=headers, key=key, body=body)
+
+    def test_by_each_secret_that_ever_was_and_by_no_other(self):
+        first = self.secrets.all[0]
+        for _ in range(3):
+            self.secrets.renew()
+        self.assertEqual(len(self.secrets.in_force()), 2)
+        for secret in (first, *self.secrets.in_force()):
+            self.assertTrue(self.secrets.have_signed(self.request(secret)))
+        self.assertFalse(self.secrets.have_signed(self.request(new_secret())))
+
+    def test_of_this_very_request(self):
+        secret = self.secrets.all[0]
+        self.assertFalse(self.secrets.have_signed(self.request(secret, body=b'{ }')))
+        self.assertFalse(self.secrets.have_signed(self.request(secret, key='ob_2')))
 
 
 class Plan(unittest.TestCase):
