@@ -13,9 +13,8 @@ static enum problem_id read_only_text(struct span text, struct json_body *body, 
     enum problem_id problem = json_body_parse(body, text);
 
     problem = problem != PROBLEM_NONE ? problem : json_body_check_names(body, names, 1);
-    return problem != PROBLEM_NONE
-               ? problem
-               : json_body_text(body, name, max, PROBLEM_INVALID_MEMBER, ret);
+    return problem != PROBLEM_NONE ? problem
+                                   : json_body_text(body, name, max, PROBLEM_INVALID_MEMBER, ret);
 }
 
 enum problem_id park_form_read(struct span text, struct json_body *body, struct span *ret_reason)

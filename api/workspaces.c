@@ -50,8 +50,8 @@ void handle_park(struct api *api, struct request *request)
 {
     struct walk_request walk = {.kind = WALK_PARK, .workspace = request->params.workspace};
     struct json_body body;
-    const enum problem_id problem = park_form_read(
-        (struct span){request->body.bytes, request->body.len}, &body, &walk.reason);
+    const enum problem_id problem =
+        park_form_read((struct span){request->body.bytes, request->body.len}, &body, &walk.reason);
 
     if (problem == PROBLEM_NONE) {
         store_walk(api->store, &walk, on_parked, request);
