@@ -25,8 +25,7 @@ static void must_be_harmless(const struct buf *out)
 
 static void print_answer(answer_print_fn *print, struct span text)
 {
-    json_t *root =
-        json_loadb(text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    json_t *root = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     struct buf out;
 
     buf_init(&out, OUT_MAX);

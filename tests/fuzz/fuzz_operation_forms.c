@@ -16,9 +16,8 @@ static void read_edit(struct span text)
         const struct span parts[] = {form.patch.text, form.patch.model, form.patch.payload};
 
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-            MUST_HOLD(parts[i].len == 0 ||
-                      (parts[i].ptr >= text.ptr &&
-                       parts[i].ptr + parts[i].len <= text.ptr + text.len));
+            MUST_HOLD(parts[i].len == 0 || (parts[i].ptr >= text.ptr &&
+                                            parts[i].ptr + parts[i].len <= text.ptr + text.len));
         }
     }
     edit_form_done(&form);
@@ -94,8 +93,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     static const struct {
         char letter;
         void (*read)(struct span text);
-    } forms[] = {
-        {'e', read_edit}, {'c', read_confirm}, {'t', read_target}, {'p', read_park}, {'s', read_sweep}};
+    } forms[] = {{'e', read_edit},
+                 {'c', read_confirm},
+                 {'t', read_target},
+                 {'p', read_park},
+                 {'s', read_sweep}};
 
     for (size_t i = 0; len > 0 && i < sizeof(forms) / sizeof(forms[0]); i++) {
         if (bytes[0] == (uint8_t)forms[i].letter) {

@@ -81,8 +81,8 @@ static void check_fills(struct span payload, struct span fills)
 
 static void check_path(struct span payload, struct span path)
 {
-    json_t *root = json_loadb(payload.ptr, payload.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
-                              NULL);
+    json_t *root =
+        json_loadb(payload.ptr, payload.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     char room[PAYLOAD_VALUE_ROOM];
     struct span text;
 

@@ -148,9 +148,9 @@ static void build(const struct entry *entry, const struct target *target, struct
         http_request_text_init(&text);
         request = (struct transfer_request){0};
         if (kind->verify.url) {
-            check_request(http_request_build_lookup(kind, target, workspace, entry, 1000, &text,
-                                                    &request),
-                          &text, &request);
+            check_request(
+                http_request_build_lookup(kind, target, workspace, entry, 1000, &text, &request),
+                &text, &request);
         }
         http_request_text_done(&text);
     }
@@ -389,8 +389,7 @@ static void walk(struct store *store, enum walk_kind kind)
 
 static void claim_some(struct store *store)
 {
-    const struct claim_request request = {
-        .token = a_claim.token, .max = 8, .max_per_workspace = 8};
+    const struct claim_request request = {.token = a_claim.token, .max = 8, .max_per_workspace = 8};
 
     store_claim(store, &request, on_claim, NULL);
 }

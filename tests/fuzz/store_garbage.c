@@ -6,9 +6,8 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#define DEPTH_MAX    7 /* hiredis refuses what is nested deeper */
-#define ELEMENTS_MAX 4096
-#define QUEUE_MAX    64
+#define DEPTH_MAX 7 /* hiredis refuses what is nested deeper */
+#define QUEUE_MAX 64
 
 /* Calls without answer: a callback never runs before its call returned. */
 static struct {
@@ -53,9 +52,8 @@ static char *take_word(struct span *text, size_t *ret_len)
         const bool is_escape = text->ptr[at] == '%' && at + 2 < text->len &&
                                hex_of(text->ptr[at + 1]) >= 0 && hex_of(text->ptr[at + 2]) >= 0;
 
-        word[len++] = is_escape
-                          ? (char)(hex_of(text->ptr[at + 1]) * 16 + hex_of(text->ptr[at + 2]))
-                          : text->ptr[at];
+        word[len++] = is_escape ? (char)(hex_of(text->ptr[at + 1]) * 16 + hex_of(text->ptr[at + 2]))
+                                : text->ptr[at];
         at += is_escape ? 3 : 1;
     }
     word[len] = '\0';
@@ -82,10 +80,15 @@ static redisReply *take_reply(struct span *text, unsigned depth);
 
 static void take_list(struct span *text, unsigned depth, redisReply *list)
 {
-    list->element = calloc(ELEMENTS_MAX, sizeof(*list->element));
-    MUST_HOLD(list->element);
+    size_t room = 0;
+
     *text = skip_blanks(*text);
-    while (text->len > 0 && text->ptr[0] != ']' && list->elements < ELEMENTS_MAX) {
+    while (text->len > 0 && text->ptr[0] != ']') {
+        if (list->elements == room) {
+            room = room > 0 ? 2 * room : 8;
+            list->element = realloc(list->element, room * sizeof(*list->element));
+            MUST_HOLD(list->element);
+        }
         list->element[list->elements++] = take_reply(text, depth + 1);
         *text = skip_blanks(*text);
     }
