@@ -239,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     memcpy(segment.base, segment.image, segment.size);
     MUST_HOLD(shm_map(&before, segment.fd, slot, NULL) == 0);
     spoil(bytes + 1, len - 1);
-    look(before, (bytes[0] & 0x40) != 0);
+    look(before, (bytes[0] & 0x70) == 0x40);
     shm_destroy(&before);
     if (shm_map(&after, segment.fd, slot, NULL) == 0) {
         look(after, false);
