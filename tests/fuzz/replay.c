@@ -46,7 +46,10 @@ static void current_open(void)
     assert_true(current.fd >= 0 && ftruncate(current.fd, INPUT_MAX) == 0);
     current.bytes = mmap(NULL, INPUT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, current.fd, 0);
     assert_ptr_not_equal(current.bytes, MAP_FAILED);
-    print_message("an input that ends this test stays in %s\n", current.path);
+    print_message(
+        "an input that ends this test stays in %s: this program shows it again when that is "
+        "its only argument\n",
+        current.path);
 }
 
 static void current_close(void)
