@@ -5,9 +5,9 @@
 #include <uv.h>
 
 #include "api/api.h"
-#include "api/json_body.h"
 #include "api/json_out.h"
 #include "api/request.h"
+#include "api/workspace_form.h"
 #include "common/base/clock.h"
 #include "common/store/store_workspace.h"
 
@@ -172,45 +172,20 @@ static void sweep_unverifiable(struct api *api, struct request *request)
     store_walk(api->store, &walk, on_rearmed, request);
 }
 
-static const struct {
-    const char *what;
-    void (*run)(struct api *api, struct request *request);
-} sweeps[] = {
-    {"unverifiable", sweep_unverifiable},
-    {"parked-errors", sweep_parked_errors},
+static void (*const sweeps[SWEEP_WHAT_COUNT])(struct api *api, struct request *request) = {
+    [SWEEP_WHAT_UNVERIFIABLE] = sweep_unverifiable,
+    [SWEEP_WHAT_PARKED_ERRORS] = sweep_parked_errors,
 };
-
-static enum problem_id read_what(struct json_body *body, struct span *ret)
-{
-    static const char *const names[] = {"what"};
-    enum problem_id problem = json_body_check_names(body, names, 1);
-
-    problem = problem != PROBLEM_NONE
-                  ? problem
-                  : json_body_text(body, "what", 64, PROBLEM_INVALID_MEMBER, ret);
-    if (problem == PROBLEM_NONE && !ret->ptr) {
-        problem = json_body_refuse(body, PROBLEM_MISSING_MEMBER, "what", "");
-    }
-    return problem;
-}
 
 void handle_sweep(struct api *api, struct request *request)
 {
-    struct span what = {0};
+    enum sweep_what what;
     struct json_body body;
-    enum problem_id problem =
-        json_body_parse(&body, (struct span){request->body.bytes, request->body.len});
-    size_t i = 0;
+    const enum problem_id problem =
+        sweep_form_read((struct span){request->body.bytes, request->body.len}, &body, &what);
 
-    problem = problem != PROBLEM_NONE ? problem : read_what(&body, &what);
-    while (problem == PROBLEM_NONE && !span_equal(what, span_of(sweeps[i].what))) {
-        if (++i == sizeof(sweeps) / sizeof(sweeps[0])) {
-            problem = json_body_refuse(&body, PROBLEM_INVALID_MEMBER,
-                                       "what must be unverifiable or parked-errors", "");
-        }
-    }
     if (problem == PROBLEM_NONE) {
-        sweeps[i].run(api, request);
+        sweeps[what](api, request);
     } else {
         request_problem(request, problem, span_of(body.detail));
     }

@@ -4,16 +4,15 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "api/json_body.h"
 #include "api/json_out.h"
 #include "api/request.h"
+#include "api/workspace_form.h"
 #include "common/access/token_table.h"
 #include "common/access/workspace_pattern.h"
 #include "common/base/log.h"
 #include "common/store/store_workspace.h"
 
 #define JSON_TYPE     "application/json"
-#define REASON_MAX    1024
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX     500
 
@@ -49,16 +48,11 @@ static void on_parked(enum store_result result, const struct walk_answer *answer
 
 void handle_park(struct api *api, struct request *request)
 {
-    static const char *const names[] = {"reason"};
     struct walk_request walk = {.kind = WALK_PARK, .workspace = request->params.workspace};
     struct json_body body;
-    enum problem_id problem =
-        json_body_parse(&body, (struct span){request->body.bytes, request->body.len});
+    const enum problem_id problem =
+        park_form_read((struct span){request->body.bytes, request->body.len}, &body, &walk.reason);
 
-    problem = problem != PROBLEM_NONE ? problem : json_body_check_names(&body, names, 1);
-    problem = problem != PROBLEM_NONE ? problem
-                                      : json_body_text(&body, "reason", REASON_MAX,
-                                                       PROBLEM_INVALID_MEMBER, &walk.reason);
     if (problem == PROBLEM_NONE) {
         store_walk(api->store, &walk, on_parked, request);
     } else {

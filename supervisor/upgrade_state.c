@@ -254,7 +254,7 @@ static bool take_lists(const json_t *json, struct upgrade_state *state)
     return true;
 }
 
-static bool take_document(const json_t *json, struct upgrade_state *state)
+bool upgrade_state_read(const json_t *json, struct upgrade_state *state)
 {
     const char *kinds = json_string_value(json_object_get(json, "kinds"));
     const char *configured = json_string_value(json_object_get(json, "configured"));
@@ -295,7 +295,7 @@ int upgrade_state_take(struct upgrade_state *ret)
     unsetenv(UPGRADE_STATE_VARIABLE); /* before a child could get it */
     AUTO_CLOSE int fd = is_number ? (int)number : -1;
     json_t *json = fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? json_loadfd(fd, 0, NULL) : NULL;
-    const bool is_good = json && take_document(json, ret);
+    const bool is_good = json && upgrade_state_read(json, ret);
 
     json_decref(json);
     if (!is_good) {

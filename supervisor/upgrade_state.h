@@ -7,6 +7,7 @@
 #ifndef SUPERVISOR_UPGRADE_STATE_H
 #define SUPERVISOR_UPGRADE_STATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,9 @@ int upgrade_state_each_fd(const struct upgrade_state *state, upgrade_fd_cb *cb, 
 
 /* A sealed memfd (CLOEXEC), or -errno. */
 int upgrade_state_write(const struct upgrade_state *state);
+/* What such a document says, into an initialized state; pure. False: it is none, or of another
+ * version; the state then holds a part of it. */
+bool upgrade_state_read(const struct json_t *json, struct upgrade_state *ret);
 /* From the descriptor that the environment names; both are gone afterwards. 1, 0: there is none,
  * -EPROTO: of another version or damaged (logged). */
 int upgrade_state_take(struct upgrade_state *ret);

@@ -69,7 +69,7 @@ static int exit_code_of(enum problem_id problem, long status, const char **ret_a
 
     for (size_t i = 0; i < sizeof(by_status) / sizeof(by_status[0]); i++) {
         if (by_status[i].status == status) {
-            exit_code = by_status[i].exit_code;
+            exit_code = (int)by_status[i].exit_code;
             *ret_advice = by_status[i].advice ? by_status[i].advice : *ret_advice;
         }
     }

@@ -16,7 +16,7 @@ end
 if first or cmid == '' then
   -- Digest, how it stands or how it ended, acceptance of an entry that is open or remembered; nil: unknown.
   local function known(entry_id)
-    local e = call('HMGET', key('outboxe', ws, entry_id), 'digest', 'status', 'acceptedAt')
+    local e = fields_of(ws, entry_id, 'digest', 'status', 'acceptedAt')
     if e[1] or e[2] then
       return e[1] or '', e[2] or '', tonumber(e[3] or '0') or 0
     end

@@ -39,6 +39,9 @@ end
 
 local function audit(ws, id)
   local e = load(ws, id)
+  if e and e.status == 'broken' then
+    event(ws, id, e, 'error', 'code', 'unreadable') -- once: it leaves the index
+  end
   if not e or not is_open[e.status] then
     mended = mended + call('ZREM', KEYS[1], ws .. ':' .. id) -- the look at its session may have done so
     return

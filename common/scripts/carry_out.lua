@@ -11,7 +11,7 @@ local made = plan.create
 local touched = {}
 
 local function answer()
-  return {'done', now, call('HGETALL', key('outboxe', ws, plan.subject))}
+  return {'done', now, all_of(ws, plan.subject)}
 end
 
 if made and (call('EXISTS', key('outboxe', ws, made.id)) == 1 or call('EXISTS', key('outboxdone', ws, made.id)) == 1) then
@@ -143,7 +143,13 @@ for i = 1, #plan.changes do
   local change = plan.changes[i]
   local e = load(ws, change.id)
   local ekey = key('outboxe', ws, change.id)
-  if e then
+  if e and e.is_foreign then
+    -- Nothing can be written there, and nothing is known of it: it stays, or it goes.
+    if change.fate ~= 'stays' and change.fate ~= 'rearmed' and change.fate ~= 'fails' then
+      call('DEL', ekey)
+      finish_entry(change.id, e, change.fate)
+    end
+  elseif e then
     touch(e.session)
     if change.deps then
       set_deps(change.id, change.deps)

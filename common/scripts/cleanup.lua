@@ -36,7 +36,7 @@ end
 -- Deletes an entry and all that is its own.
 local function drop(ses, id, e)
   local ekey = key('outboxe', ws, id)
-  local deps = call('HGET', ekey, 'deps') or ''
+  local deps = e and e.deps or ''
   fail_waiting(id)
   local gone = call('DEL', ekey, key('outboxdep', ws, id), key('outboxawait', ws, id))
   for dep in deps:gmatch('%S+') do

@@ -27,7 +27,7 @@ local rows = {}
 for i = 1, size, 2 do
   local ws, id = open[i]:match('^([^:]*):(.*)$')
   if ws then
-    local v = call('HMGET', key('outboxe', ws, id), 'status', 'session', 'clientMessageID', 'userID', 'kind')
+    local v = fields_of(ws, id, 'status', 'session', 'clientMessageID', 'userID', 'kind')
     if v[1] == 'pending' or v[1] == 'verifying' then
       rows[#rows + 1] = {text(tonumber(open[i + 1]) + stuck), decode(ws), decode(id), v[2] or '', v[3] or '', v[4] or '',
                          v[5] or ''}

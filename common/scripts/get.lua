@@ -5,9 +5,11 @@
 -- include: in_flight
 -- include: failed_deps
 local ws, id, ttl = ARGV[3], ARGV[4], tonumber(ARGV[5])
-local fields = call('HGETALL', KEYS[1])
+local fields = all_of(ws, id)
 if fields[1] then
-  local ses = encode(call('HGET', KEYS[1], 'session') or '')
+  local ses = encode(member(fields, 'session') or '')
   return {now, in_flight(ws, ses), in_flight_since(ws, ses, ttl), fields, '', failed_deps_of(ws, fields)}
 end
-return {now, '', 0, {}, call('GET', key('outboxdone', ws, id)) or '', ''}
+local tombstone = redis.pcall('GET', key('outboxdone', ws, id))
+tombstone = type(tombstone) == 'string' and tombstone
+return {now, '', 0, {}, tombstone or '', ''}

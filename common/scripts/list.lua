@@ -7,7 +7,7 @@ local ws, ses, offset, limit, ttl = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumbe
 local ids = call('LRANGE', KEYS[1], offset, offset + limit - 1)
 local entries = {}
 for i = 1, #ids do
-  local fields = call('HGETALL', key('outboxe', ws, ids[i]))
+  local fields = all_of(ws, ids[i])
   if fields[1] then
     entries[#entries + 1] = {ids[i], fields, failed_deps_of(ws, fields)}
   end

@@ -14,7 +14,7 @@ end
 local ids = call('LRANGE', KEYS[1], 0, -1)
 local failed = {}
 for i = 1, #ids do
-  local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'baseline', 'sends')
+  local v = fields_of(ws, ids[i], 'status', 'baseline', 'sends')
   if ids[i] ~= id and v[2] and whole(v[3]) > 0 then
     if is_open[v[1]] or v[1] == 'parked' then
       call('LREM', KEYS[1], 1, id)

@@ -18,7 +18,7 @@ end
 local rows, seen = {}, {}
 local function add(other)
   if not seen[other] then
-    local fields = call('HGETALL', key('outboxe', ws, other))
+    local fields = all_of(ws, other)
     if fields[1] then
       seen[other] = true
       rows[#rows + 1] = {other, stamp(ws, other), fields}
@@ -27,12 +27,12 @@ local function add(other)
 end
 
 add(id)
-local root = call('HGET', key('outboxe', ws, id), 'root') or id
-local v = call('HMGET', key('outboxe', ws, root), 'followed', 'session')
+local root = fields_of(ws, id, 'root')[1] or id
+local v = fields_of(ws, root, 'followed', 'session')
 if v[1] then
   local lane = call('LRANGE', key('outboxq', ws, encode(v[2] or '')), 0, -1)
   for i = 1, #lane do
-    if call('HGET', key('outboxe', ws, lane[i]), 'root') == root then
+    if fields_of(ws, lane[i], 'root')[1] == root then
       add(lane[i])
     end
   end
@@ -48,7 +48,7 @@ while at <= #rows and #rows <= limit do -- all that waits
 end
 local chain = #rows
 for i = 1, chain do -- what that waits for, and what it follows
-  local v = call('HMGET', key('outboxe', ws, rows[i][1]), 'deps', 'root')
+  local v = fields_of(ws, rows[i][1], 'deps', 'root')
   for dep in (v[1] or ''):gmatch('%S+') do
     add(dep)
   end

@@ -41,7 +41,7 @@ for i = 1, #ids do
       if fields[3] then
         call(unpack(fields))
       end
-    elseif not e.prior and call('HGET', key('outboxe', ws, ids[i]), 'priorStatus') == 'delivering' then
+    elseif not e.prior and fields_of(ws, ids[i], 'priorStatus')[1] == 'delivering' then
       call('HSET', key('outboxe', ws, ids[i]), 'priorStatus', 'pending', 'sends', e.sends - 1)
     end
   end

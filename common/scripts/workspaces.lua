@@ -27,7 +27,7 @@ local function oldest_of(ws)
       if looks < 0 then
         return nil
       end
-      local v = call('HMGET', key('outboxe', ws, id), 'status', 'acceptedAt')
+      local v = fields_of(ws, id, 'status', 'acceptedAt')
       if is_open[v[1]] then
         first = math.min(first or math.huge, whole(v[2]))
         break
@@ -57,6 +57,7 @@ if one == '' then
   names = call('ZRANGEBYLEX', KEYS[1], first, last, 'LIMIT', 0, limit)
 end
 for i = 1, #names do
-  rows[#rows + 1] = describe(names[i])
+  local ok, row = pcall(describe, names[i])
+  rows[#rows + 1] = ok and row or not ok and {names[i], 0, 0, 0, '', {}} or nil -- what is broken hides no other
 end
 return {now, rows}

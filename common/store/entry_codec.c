@@ -310,12 +310,16 @@ static int read_member(struct reader *in, struct span name, struct entry_body *b
 
 int entry_body_decode(struct span bytes, struct entry_body *ret)
 {
-    struct reader in = {(const unsigned char *)bytes.ptr,
-                        (const unsigned char *)bytes.ptr + bytes.len};
     struct entry_body body = {0};
     struct item head;
 
-    if (bytes.len == 0 || read_item(&in, &head) < 0 || head.type != ITEM_MAP) {
+    if (bytes.len == 0) {
+        return -EBADMSG;
+    }
+    struct reader in = {(const unsigned char *)bytes.ptr,
+                        (const unsigned char *)bytes.ptr + bytes.len};
+
+    if (read_item(&in, &head) < 0 || head.type != ITEM_MAP) {
         return -EBADMSG;
     }
     for (uint32_t i = 0; i < head.count; i++) {

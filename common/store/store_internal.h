@@ -72,6 +72,10 @@ void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *
 bool reply_is_array(const struct redisReply *reply, size_t at_least);
 int64_t reply_number(const struct redisReply *reply);   /* integer or numeric text; 0 otherwise */
 struct span reply_span(const struct redisReply *reply); /* empty unless a string */
+/* A time of the store in milliseconds as it may be calculated with; 0: it is none. */
+int64_t reply_time_ms(int64_t ms);
+/* Whether it may stand in a document as it is: JSON of any kind, or nothing. */
+bool reply_is_json(struct span text);
 /* A flat HGETALL array of statuses and numbers; what is none of them is left as it is. */
 void reply_counts(const struct redisReply *flat, uint64_t ret_by_status[STATUS_COUNT]);
 /* A flat HGETALL array -> entry. Returns 0, or -EBADMSG if it is no entry at all. The error's text,

@@ -26,6 +26,14 @@ static struct span member(const json_t *root, const char *name)
                : (struct span){"", 0};
 }
 
+/* Scripts write it as 1733000000000 or 1.733e+12; 0: no time. */
+static int64_t member_time(const json_t *root, const char *name)
+{
+    const double value = json_number_value(json_object_get(root, name));
+
+    return value > 0 && value < 1e15 ? reply_time_ms((int64_t)value) : 0;
+}
+
 static void read_get(struct pending *pending, enum store_result result,
                      const struct redisReply *reply)
 {
@@ -60,9 +68,12 @@ static void read_get(struct pending *pending, enum store_result result,
             .kind = member(root, "kind"),
             .replaced_by = member(root, "replacedBy"),
             .result = member(root, "result"),
-            .accepted_at_ms = (int64_t)json_number_value(json_object_get(root, "acceptedAt")),
-            .ended_at_ms = (int64_t)json_number_value(json_object_get(root, "endedAt")),
+            .accepted_at_ms = member_time(root, "acceptedAt"),
+            .ended_at_ms = member_time(root, "endedAt"),
         };
+        if (!reply_is_json(tombstone.result)) {
+            tombstone.result = (struct span){"", 0};
+        }
         answer.tombstone = &tombstone;
     }
     cb(STORE_OK, &answer, pending->arg);

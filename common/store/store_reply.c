@@ -6,6 +6,9 @@
 
 #include "common/store/store_internal.h"
 
+/* The year 2255: how far apart two times are fits into 64 bits of nanoseconds. */
+#define TIME_MS_MAX INT64_C(9000000000000)
+
 bool reply_is_array(const struct redisReply *reply, size_t at_least)
 {
     return reply && reply->type == REDIS_REPLY_ARRAY && reply->elements >= at_least;
@@ -19,6 +22,18 @@ struct span reply_span(const struct redisReply *reply)
     return (struct span){reply->str, reply->len};
 }
 
+bool reply_is_json(struct span text)
+{
+    json_t *root = NULL;
+
+    if (text.len > 0) {
+        root = json_loadb(text.ptr, text.len,
+                          JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
+    }
+    json_decref(root);
+    return text.len == 0 || root;
+}
+
 static int64_t span_number(struct span text)
 {
     char copy[24];
@@ -29,6 +44,11 @@ static int64_t span_number(struct span text)
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';
     return strtoll(copy, NULL, 10);
+}
+
+int64_t reply_time_ms(int64_t ms)
+{
+    return ms > 0 && ms <= TIME_MS_MAX ? ms : 0;
 }
 
 static uint32_t span_count(struct span text)
@@ -119,7 +139,7 @@ static void read_field(struct span name, struct span value, struct entry *entry)
             *(struct span *)at = value;
             break;
         case FIELD_TIME:
-            *(int64_t *)at = span_number(value);
+            *(int64_t *)at = reply_time_ms(span_number(value));
             break;
         case FIELD_COUNT:
             *(uint32_t *)at = span_count(value);
@@ -150,7 +170,8 @@ int reply_entry(const struct redisReply *fields, struct span id, struct entry_te
             read_field(name, value, ret);
         }
     }
-    ret->is_readable = has_status && entry_body_decode(ret->body_bytes, &ret->body) == 0;
+    ret->is_readable = has_status && entry_body_decode(ret->body_bytes, &ret->body) == 0 &&
+                       reply_is_json(ret->body.model) && reply_is_json(ret->body.payload);
     if (!ret->is_readable) {
         ret->body = (struct entry_body){0};
     }

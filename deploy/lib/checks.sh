@@ -66,6 +66,16 @@ check_tidy()
     [ $result = 0 ] || ! checks_is_our_version clang-tidy
 }
 
+check_fuzz() # without clang's fuzzer the drivers' own tests in suite unit are all there is
+{
+    if ! echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -fsanitize=fuzzer -x c -o /dev/null - 2>/dev/null; then
+        echo "clang and its fuzzer are missing (Debian: clang, libclang-rt-*-dev): nothing was done"
+        return 0
+    fi
+    tests/fuzz/run --short
+}
+
 checks_hardening() # program: position independent, read-only relocations bound at start, stack protector, no executable stack
 {
     local program=$1 headers missing=''

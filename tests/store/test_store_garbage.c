@@ -143,6 +143,33 @@ static void an_entry_without_status_can_be_removed(void **state)
     assert_string_equal(sync_raw(s, "EXISTS outboxws:{%u}:ws", p), "0");
 }
 
+static void a_key_of_another_type_is_no_entry_that_anybody_waits_for(void **state)
+{
+    (void)state;
+    accept_in("ses", "e1", "m1", "s");
+    accept_in("ses", "e2", "m2", "s");
+    sync_raw(s, "DEL outboxe:{%u}:ws:e1", p);
+    sync_raw(s, "RPUSH outboxe:{%u}:ws:e1 garbage", p);
+    assert_true(sync_audit(s, "ws") > 0);
+    assert_string_equal(
+        sync_script(s,
+                    "#!lua flags=no-writes,allow-cross-slot-keys\n"
+                    "local told = 0\n"
+                    "for _, k in ipairs(redis.call('KEYS', 'outboxev:*')) do\n"
+                    "for _, row in ipairs(redis.call('XRANGE', k, '-', '+')) do\n"
+                    "if table.concat(row[2], ' '):find('e1.*unreadable') then told = told + 1 end\n"
+                    "end end return tostring(told)"),
+        "1");
+    struct taken taken = claim_one(TOKEN_A, "e2");
+
+    assert_true(sync_finish(s, &taken, false).applied);
+    assert_int_equal(accept_in("ses", "e3", "m1", "s"), ACCEPT_ACCEPTED);
+    assert_int_equal(sync_remove(s, "ws", "e1", NULL), PERSON_DONE);
+    assert_string_equal(sync_raw(s, "EXISTS outboxe:{%u}:ws:e1", p), "0");
+    claim_one(TOKEN_B, "e3");
+    assert_string_equal(sync_raw(s, "LLEN outboxq:{%u}:ws:ses", p), "1");
+}
+
 static void an_id_whose_entry_is_gone_leaves_its_queue(void **state)
 {
     (void)state;
@@ -375,6 +402,7 @@ int main(void)
         ATTACK(an_acceptance_time_that_is_no_number_never_stops_a_retry),
         ATTACK(a_next_attempt_that_is_no_number_is_due),
         ATTACK(an_entry_without_status_can_be_removed),
+        ATTACK(a_key_of_another_type_is_no_entry_that_anybody_waits_for),
         ATTACK(an_id_whose_entry_is_gone_leaves_its_queue),
         ATTACK(a_staged_id_whose_entry_is_gone_frees_its_session),
         ATTACK(a_zero_byte_in_a_client_message_id_hides_no_tombstone),

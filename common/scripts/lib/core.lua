@@ -31,15 +31,23 @@ local function small_fields(status, session, cmid, user, kind, flags, sends, acc
           first_claim = first_claim, retry = again or nil, deps = deps or ''}
 end
 
+-- All that an entry holds, as HGETALL gives it. What stands in its place with another type is an entry that can't be read.
+local function all_of(ws, id)
+  local fields = redis.pcall('HGETALL', key('outboxe', ws, id))
+  return fields.err and {'unreadable', '1'} or fields
+end
+
 -- The small fields that transitions need. nil: there is no such entry. One whose status was lost is still there: people
 -- can send it again or remove it.
 local function load(ws, id)
-  local v = call('HMGET', key('outboxe', ws, id), 'status', 'session', 'clientMessageID', 'userID', 'kind', 'flags',
-                 'sends', 'acceptedAt', 'digest', 'prior', 'firstClaimAt', 'retry', 'deps')
+  local v = fields_of(ws, id, 'status', 'session', 'clientMessageID', 'userID', 'kind', 'flags', 'sends', 'acceptedAt',
+                      'digest', 'prior', 'firstClaimAt', 'retry', 'deps')
   if not v[1] and call('EXISTS', key('outboxe', ws, id)) == 0 then
     return nil
   end
-  return small_fields(unpack(v))
+  local e = small_fields(unpack(v))
+  e.is_foreign = v.err ~= nil
+  return e
 end
 
 -- Contract §7: one event in the partition's stream; its ID is the store's time. Empty members are left out.
@@ -125,7 +133,7 @@ end
 
 -- Where an entry stands in the order of its workspace: its acceptance, unless it stands in for an older one.
 local function rank_of(ws, id)
-  local v = call('HMGET', key('outboxe', ws, id), 'rank', 'acceptedAt')
+  local v = fields_of(ws, id, 'rank', 'acceptedAt')
   return whole(v[1] or v[2])
 end
 
@@ -205,7 +213,7 @@ local function first_owned(ws, ses)
   local ids = call('SMEMBERS', key('outboxowned', ws, ses))
   local first, due
   for i = 1, #ids do
-    local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt')
+    local v = fields_of(ws, ids[i], 'status', 'nextAttemptAt')
     if v[1] == 'delivering' and (not due or whole(v[2]) < due) then
       first, due = ids[i], whole(v[2])
     end
@@ -221,7 +229,7 @@ local function walk(ws, ses, ghosts)
   while true do
     local ids = call('LRANGE', queue, from, from + size - 1)
     for i = 1, #ids do
-      local v = call('HMGET', key('outboxe', ws, ids[i]), 'status', 'nextAttemptAt', 'flags', 'deps')
+      local v = fields_of(ws, ids[i], 'status', 'nextAttemptAt', 'flags', 'deps')
       local status = v[1]
       local deps = v[4] and is_open[status] and check_deps(ws, ses, ids[i], v[4]) or 'free'
       if deps == 'failed' then

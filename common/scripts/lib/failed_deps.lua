@@ -6,7 +6,7 @@ local function failed_deps(ws, text)
   local found = {}
   for dep in (text or ''):gmatch('%S+') do
     if stands[dep] == nil then
-      local status = call('HGET', key('outboxe', ws, dep), 'status')
+      local status = fields_of(ws, dep, 'status')[1]
       stands[dep] = status == 'error' or status == 'parked'
     end
     if stands[dep] then

@@ -1,7 +1,8 @@
 -- What a session is sending or verifying now, and since when.
 
 local function in_flight(ws, ses)
-  return call('LINDEX', key('outboxd', ws, ses), 0) or ''
+  local id = redis.pcall('LINDEX', key('outboxd', ws, ses), 0)
+  return type(id) == 'string' and id or ''
 end
 
 -- The lock's age says it: it lives `ttl` from its claim on. 0: nobody holds one.

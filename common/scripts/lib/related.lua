@@ -3,7 +3,7 @@
 -- include: core
 
 local function stamp(ws, id)
-  local v = call('HMGET', key('outboxe', ws, id), 'status', 'sends', 'deps', 'edits', 'fills', 'root', 'session')
+  local v = fields_of(ws, id, 'status', 'sends', 'deps', 'edits', 'fills', 'root', 'session')
   if not v[1] and not v[7] then
     return ''
   end

@@ -7,7 +7,7 @@ local ws, at, limit, behind, argument = ARGV[3], tonumber(ARGV[4]), tonumber(ARG
 
 -- Whether this operation has changed that entry before: its answer was lost.
 local function did_before(id)
-  return call('HGET', key('outboxe', ws, id), 'operation') == ARGV[4]
+  return fields_of(ws, id, 'operation')[1] == ARGV[4]
 end
 
 -- each(ses, id, e) answers how much it did (a number), and whether the entry has left the queue; e is nil for an ID
