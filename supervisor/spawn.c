@@ -212,8 +212,7 @@ static int fork_program(const struct program *program, pid_t *ret_pid)
     if (err < 0) {
         return err;
     }
-    close(says);
-    says = -1;
+    close(take_fd(&says)); /* only the child has it now */
     err = hear(hears);
     if (err < 0) {
         (void)waitpid(pid, NULL, 0); /* ends at once; never was one of our children */
