@@ -50,6 +50,7 @@ static int is_filtered(int epoll_fd)
 
 int epoll_wait(int epoll_fd, struct epoll_event *events, int max, int timeout)
 {
+    /* cppcheck-suppress nullPointer ; no mask of signals: epoll_wait itself */
     int count = epoll_pwait(epoll_fd, events, max, timeout, NULL);
 
     if (count > 0 && is_filtered(epoll_fd)) {

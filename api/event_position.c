@@ -146,7 +146,7 @@ int event_position_read_all(struct span text, struct stream_id ret[PARTITION_COU
         return -EINVAL;
     }
     /* libsodium takes some bytes that are not ASCII for letters. */
-    char again[EVENT_POSITION_TEXT_MAX];
+    char again[EVENT_POSITION_TEXT_MAX] = "";
 
     if (!span_equal((struct span){again, event_position_write_all(at, again)}, text)) {
         return -EINVAL;

@@ -163,7 +163,7 @@ static int start_program(struct child *child, const struct child_config *config,
     (void)snprintf(node, sizeof(node), "%s", options->generation->node);
     (void)snprintf(listeners, sizeof(listeners), "%zu", options->listeners->count);
     const int err = fill_table(child, config, ready_fd, &table);
-    return err < 0 ? err : spawn_process(program.text, argv, &table, ret_pid);
+    return err < 0 ? err : spawn_process(program.text, argv, &table, options->privileges, ret_pid);
 }
 
 int child_process_spawn(struct child *child, void (*ready)(struct child *child))

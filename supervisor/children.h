@@ -21,6 +21,7 @@ struct uv_loop_s;
 struct children;
 
 struct kind_labels;
+struct privileges;
 
 /* A child as an upgrade hands it on. */
 struct child_record {
@@ -41,8 +42,9 @@ struct children_options {
     const struct listeners *listeners;
     const struct generation *generation;
     struct metrics *metrics;
-    const struct kind_labels *kinds; /* as they are at each start */
-    int lifeline_fd;                 /* read end */
+    const struct privileges *privileges; /* theirs */
+    const struct kind_labels *kinds;     /* as they are at each start */
+    int lifeline_fd;                     /* read end */
     struct program_path api, worker;
     int64_t drain_timeout_ms, watchdog_ms;
     /* A process was reaped (its slot's lock is free): its sessions can be taken back. */

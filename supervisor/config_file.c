@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "supervisor/credential_files.h"
+#include "supervisor/privileges.h"
 
 /* Files that children read whenever they need them: told here, where somebody looks. */
 static size_t unreadable_files(const char *config, const struct settings *s, struct buf *lines)
@@ -16,6 +17,20 @@ static size_t unreadable_files(const char *config, const struct settings *s, str
     (void)buf_appendf(lines, "%s: targets.ca_file: cannot read %s: %s\n",
                       config ? config : "defaults", s->targets_ca_file, strerror(errno));
     return 1;
+}
+
+/* Only a start needs to be root: others may look at the configuration, too. */
+static int check_user(const char *config, const struct settings *s, enum config_purpose purpose,
+                      struct buf *lines)
+{
+    char why[PRIVILEGES_WHY_MAX];
+    struct privileges found;
+    const int err = privileges_find(s->user, s->group, purpose == CONFIG_CHECK, &found, why);
+
+    if (err < 0) {
+        (void)buf_appendf(lines, "%s: user: %s\n", config ? config : "defaults", why);
+    }
+    return err;
 }
 
 int config_file_load(const char *path, enum config_purpose purpose, struct configuration *ret,
@@ -29,6 +44,9 @@ int config_file_load(const char *path, enum config_purpose purpose, struct confi
     int err = settings_load(path, &read.settings, report);
     if (err == 0 && unreadable_files(path, read.settings, &report->errors) > 0) {
         err = -EINVAL;
+    }
+    if (err == 0) {
+        err = check_user(path, read.settings, purpose, &report->errors);
     }
     if (err == 0) {
         err = credential_files_read(path, read.settings, purpose == CONFIG_START, &read.credentials,

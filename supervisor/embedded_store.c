@@ -25,6 +25,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "supervisor/fd.h"
+#include "supervisor/privileges.h"
 #include "supervisor/programs.h"
 #include "supervisor/restart_policy.h"
 #include "supervisor/spawn.h"
@@ -82,6 +83,7 @@ static int take_lock(const struct embedded_store *store)
     if (fd < 0) {
         return -errno;
     }
+    privileges_give_fd(store->options.privileges, fd);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         return -errno;
     }
@@ -95,7 +97,9 @@ static int spawn_server(struct embedded_store *store, int lock_fd)
 
     store_command_make(&command, store->program.text, &store->paths, store->options.durability);
     const int err = spawn_table_add(&table, lock_fd, STORE_LOCK_FD);
-    return err < 0 ? err : spawn_process(store->program.text, command.argv, &table, &store->pid);
+    return err < 0 ? err
+                   : spawn_process(store->program.text, command.argv, &table,
+                                   store->options.privileges, &store->pid);
 }
 
 static void wait_for_next_start(struct embedded_store *store)

@@ -13,11 +13,13 @@
 
 struct uv_loop_s;
 struct embedded_store;
+struct privileges;
 
 struct embedded_store_options {
     struct uv_loop_s *loop;
     const char *state_dir;
     struct durability durability;
+    const struct privileges *privileges; /* of the server */
     /* It ended without being asked to, and will be started again. */
     void (*died)(bool by_signal, void *arg);
     void *arg;

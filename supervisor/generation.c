@@ -22,6 +22,7 @@
 #include "common/core/ids.h"
 #include "common/shm/shm.h"
 #include "supervisor/fd.h"
+#include "supervisor/privileges.h"
 #include "supervisor/upgrade_state.h"
 
 #define LOCK_TRIES                                                                                 \
@@ -184,7 +185,8 @@ static int take_number(struct generation *generation)
     return 0;
 }
 
-int generation_begin(struct generation *generation, const struct settings *settings)
+int generation_begin(struct generation *generation, const struct settings *settings,
+                     const struct privileges *privileges)
 {
     choose_node(generation, settings);
     if (!node_name_is_valid(generation->node)) {
@@ -195,6 +197,10 @@ int generation_begin(struct generation *generation, const struct settings *setti
     int err = make_state_dir(generation, settings->state_dir);
     if (err == 0) {
         err = take_supervisor_lock(generation);
+    }
+    if (err == 0) {
+        privileges_give_fd(privileges, generation->supervisor_lock);
+        err = privileges_give_state_dir(privileges, generation->state_dir);
     }
     if (err < 0) {
         return err;

@@ -8,6 +8,8 @@
 
 #include "common/base/settings.h"
 
+struct privileges;
+
 struct generation {
     char *state_dir; /* owned; absolute */
     char node[65];
@@ -17,9 +19,11 @@ struct generation {
 };
 
 void generation_init(struct generation *generation);
-/* Makes the state directory, takes both locks, draws the number. Logs what is wrong (who holds the
+/* Makes the state directory, takes both locks, gives the directory to the children's user, draws
+ * the number. Logs what is wrong (who holds the
  * lock, which setting to change). Returns 0 or -errno; generation_done() in either case. */
-int generation_begin(struct generation *generation, const struct settings *settings);
+int generation_begin(struct generation *generation, const struct settings *settings,
+                     const struct privileges *privileges);
 /* The same process goes on as another program: takes over node, number and both locks. 0 or -errno.
  */
 struct upgrade_state;

@@ -1,6 +1,6 @@
 /* Starting a program with exactly the descriptors that its table names, a clean environment,
- * default signals and a process group of its own (a terminal's ^C reaches the supervisor only).
- * Never plain fork. */
+ * default signals, a process group of its own (a terminal's ^C reaches the supervisor only), and
+ * no more privileges than it needs. */
 #ifndef SUPERVISOR_SPAWN_H
 #define SUPERVISOR_SPAWN_H
 
@@ -8,6 +8,8 @@
 #include <sys/types.h>
 
 #define SPAWN_FDS_MAX 128
+
+struct privileges;
 
 struct spawn_fd {
     int source; /* ours, stays open */
@@ -22,10 +24,10 @@ struct spawn_table {
 int spawn_table_add(struct spawn_table *table, int source, int target);
 
 /* Standard input is /dev/null; standard output and error go where our standard error goes.
- * Everything else that we have open must be CLOEXEC. Returns 0 and the process ID, or -errno (also
- * of the exec itself). */
+ * Everything else that we have open must be CLOEXEC. `privileges`: the child's; NULL: all of ours.
+ * Returns 0 and the process ID, or -errno (also of each step in the child, and of the exec). */
 int spawn_process(const char *path, char *const argv[], const struct spawn_table *table,
-                  pid_t *ret_pid);
+                  const struct privileges *privileges, pid_t *ret_pid);
 
 /* Marks every descriptor that we ourselves inherited, from 3 up, CLOEXEC. Called once, first. */
 void spawn_protect(void);

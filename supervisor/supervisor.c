@@ -62,6 +62,7 @@ static void on_signal(enum signal_action action, const char *name, void *arg)
         return;
     case SIGNAL_REOPEN_LOG:
         log_reopen_on_signal();
+        privileges_give_file(&supervisor->privileges, supervisor->settings->log_file);
         if (supervisor->children) {
             children_reopen_logs(supervisor->children);
         }
@@ -184,6 +185,7 @@ int supervisor_make_children(struct supervisor *supervisor, uint32_t foreign)
         .listeners = &supervisor->listeners,
         .generation = &supervisor->generation,
         .metrics = supervisor->metrics,
+        .privileges = &supervisor->privileges,
         .kinds = &supervisor->kinds,
         .lifeline_fd = supervisor->lifeline[0],
         .api = supervisor->api,
@@ -220,6 +222,18 @@ static void run_children(struct supervisor *supervisor)
     supervisor_do_pending(supervisor);
 }
 
+/* Who may connect is as if the children had bound them. */
+static void give_sockets(const struct supervisor *supervisor)
+{
+    const struct text_list *addresses = &supervisor->settings->listen;
+
+    for (size_t i = 0; i < addresses->count; i++) {
+        if (strncmp(addresses->items[i], "unix:", 5) == 0) {
+            privileges_give_file(&supervisor->privileges, addresses->items[i] + 5);
+        }
+    }
+}
+
 static void bind_addresses(uv_timer_t *timer)
 {
     struct supervisor *supervisor = timer->data;
@@ -229,6 +243,7 @@ static void bind_addresses(uv_timer_t *timer)
     const int64_t waited_ms = clock_mono_ms() - supervisor->phase_since_ms;
 
     if (err == 0) {
+        give_sockets(supervisor);
         run_children(supervisor);
         return;
     }

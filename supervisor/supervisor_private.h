@@ -16,6 +16,7 @@
 #include "supervisor/generation.h"
 #include "supervisor/listen.h"
 #include "supervisor/preflight.h"
+#include "supervisor/privileges.h"
 #include "supervisor/recovery.h"
 #include "supervisor/signals.h"
 #include "supervisor/status.h"
@@ -55,6 +56,7 @@ struct supervisor {
         int workers;
     } pending;
 
+    struct privileges privileges; /* of children and embedded store */
     struct generation generation;
     struct signals signals;
     struct shm *shm;
@@ -83,6 +85,8 @@ struct supervisor {
 /* Everything that a start needs but the connection to the store. Logs what is wrong; 0 or -errno.
  */
 int supervisor_set_up(struct supervisor *supervisor, const struct upgrade_state *state);
+/* The children's user, as the settings in force say. Logs what is wrong; 0 or -errno. */
+int supervisor_find_privileges(struct supervisor *supervisor);
 int supervisor_make_segment(struct supervisor *supervisor);
 /* supervisor_takeover.c: what an older program handed over, first all but the children. */
 int supervisor_take_over(struct supervisor *supervisor, const struct upgrade_state *state);

@@ -32,6 +32,7 @@ int supervisor_make_segment(struct supervisor *supervisor)
     generation_remove_stale_segments(generation);
     int err = shm_create(&supervisor->shm, generation->state_dir, generation->number, &sizes);
     if (err == 0) {
+        privileges_give_fd(&supervisor->privileges, shm_fd(supervisor->shm));
         err = wake_set_create(&supervisor->wakes, shm_slot_count(supervisor->shm));
     }
     if (err < 0) {
@@ -75,6 +76,7 @@ static int choose_store(struct supervisor *supervisor)
         .loop = &supervisor->loop,
         .state_dir = supervisor->generation.state_dir,
         .durability = settings->durability,
+        .privileges = &supervisor->privileges,
         .died = on_store_died,
         .arg = supervisor,
     };
@@ -173,15 +175,36 @@ static int init_upgrade(struct supervisor *supervisor)
     return 0;
 }
 
+int supervisor_find_privileges(struct supervisor *supervisor)
+{
+    const struct settings *settings = supervisor->settings;
+    char why[PRIVILEGES_WHY_MAX];
+    const int err =
+        privileges_find(settings->user, settings->group, false, &supervisor->privileges, why);
+
+    if (err < 0) {
+        log_error("cannot find the user of the children", "why", why, "setting", "user");
+    } else {
+        privileges_give_file(&supervisor->privileges, settings->log_file);
+    }
+    return err;
+}
+
 static int start_anew(struct supervisor *supervisor)
 {
     int err = settings_copy(supervisor->settings, &supervisor->configured);
 
+    err = err == 0 ? supervisor_find_privileges(supervisor) : err;
+    if (err == 0 && geteuid() == 0 && !supervisor->privileges.is_other_user) {
+        log_warn("API, workers and the embedded store run as root", "mend",
+                 "set `user` in the configuration, or start outboxd as a user of its own");
+    }
     if (err == 0) {
         err = listeners_take_passed(&supervisor->listeners, supervisor->settings);
     }
     if (err == 0) {
-        err = generation_begin(&supervisor->generation, supervisor->settings);
+        err = generation_begin(&supervisor->generation, supervisor->settings,
+                               &supervisor->privileges);
     }
     if (err == 0) {
         err = supervisor_make_segment(supervisor);

@@ -102,6 +102,7 @@ int supervisor_take_over(struct supervisor *supervisor, const struct upgrade_sta
            state->listener_count * sizeof(state->listeners[0]));
     supervisor->listeners.count = state->listener_count;
     kind_labels_parse(&supervisor->kinds, state->kinds);
+    err = err == 0 ? supervisor_find_privileges(supervisor) : err;
     err = err == 0 ? generation_resume(&supervisor->generation, supervisor->settings, state) : err;
     return err == 0 ? take_segment(supervisor, state) : err;
 }

@@ -67,7 +67,7 @@ int upgrade_check(struct upgrade *upgrade, const struct upgrade_state *state)
 
     err = err == 0 ? set_variable(CHECK_STATE_FD) : err;
     if (err == 0) {
-        err = spawn_process(upgrade->program.text, argv, &table, &upgrade->check);
+        err = spawn_process(upgrade->program.text, argv, &table, NULL, &upgrade->check);
     }
     unsetenv(UPGRADE_STATE_VARIABLE);
     if (err < 0) {

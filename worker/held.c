@@ -200,9 +200,10 @@ uint32_t held_workspaces_of(const struct held *held, uint32_t partition, struct 
 
     for (const struct workspace_node *node = held->by_partition[partition]; node && count < max;
          node = node->next_in_partition) {
-        ret[count++] = (struct held_workspace){.name = {node->name, node->len},
-                                               .partition = partition,
-                                               .count = node->count - node->waiting};
+        ret[count] = (struct held_workspace){.name = {node->name, node->len},
+                                             .partition = partition,
+                                             .count = node->count - node->waiting};
+        count++;
     }
     return count;
 }

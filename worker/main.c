@@ -8,6 +8,7 @@
 #include "common/base/inherit_settings.h"
 #include "common/base/kind_labels.h"
 #include "common/base/log.h"
+#include "common/base/sandbox.h"
 #include "common/base/settings.h"
 #include "worker/worker.h"
 
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
     if (log_init("worker", settings->log_level, settings->log_format, settings->log_file) < 0) {
         fprintf(stderr, "outboxd-worker: cannot open the log file (setting log.file)\n");
     }
+    sandbox_enter_told(settings->sandbox);
     const int lock = inherit_lock_slot(settings->state_dir, args.generation, args.slot);
 
     if (lock < 0) {

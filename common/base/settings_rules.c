@@ -16,7 +16,7 @@ struct shown_ms {
 
 static struct shown_ms show_ms(int64_t ms)
 {
-    struct shown_ms shown;
+    struct shown_ms shown = {""};
 
     units_format_duration(ms, shown.text);
     return shown;
@@ -105,6 +105,7 @@ static void check_top_level(struct settings_source *source, const struct setting
     CONFIG_RULE(listen, listen, twice(&s->listen), "names %s twice", twice(&s->listen))
     CONFIG_RULE(listen, token_file, settings_let_strangers_in(s),
                 "other machines could call the API without a token: give token_file, or listen on 127.0.0.1, [::1] or unix: only")
+    CONFIG_RULE(group, group, s->group && !s->user, "is given without user")
     CONFIG_RULE(store_password_file, store_url, s->store_password_file && !s->store_url,
                 "is given without store.url (the embedded store has no password)")
     CONFIG_RULE(durability, store_url, s->durability.level == DURABILITY_REPLICAS && !s->store_url,

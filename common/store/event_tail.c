@@ -127,8 +127,9 @@ static void ask(struct event_tail *tail)
     }
     for (size_t p = 0; p < PARTITION_COUNT; p++) {
         argv[LEAD + p] = span_of(tail->keys[p]);
-        argv[LEAD + PARTITION_COUNT + p] =
-            (struct span){ids[p], stream_id_format(tail->at[p], ids[p])};
+        const size_t len = stream_id_format(tail->at[p], ids[p]);
+
+        argv[LEAD + PARTITION_COUNT + p] = (struct span){ids[p], len};
     }
     tail->is_asking = true;
     store_conn_command(tail->conn, LEAD + 2 * PARTITION_COUNT, argv, on_reply, tail);

@@ -199,7 +199,10 @@ static int make_body(struct planning *planning, uint32_t from, const struct entr
         body.text = (struct span){json_string_value(text), json_string_length(text)};
     }
     if (err == 0 && patch && patch->model.len > 0) {
-        body.model = span_equal(patch->model, span_of("null")) ? (struct span){0} : patch->model;
+        body.model = patch->model;
+        if (span_equal(patch->model, span_of("null"))) {
+            body.model = (struct span){0};
+        }
     }
     body.kind = kind;
     body.depends_on_count = 0; /* `deps` of the hash says what it waits for */

@@ -185,7 +185,7 @@ static void answer(struct store_call *call, enum store_result result,
  * ------------------------------------------------------------------------------------------------
  */
 
-static void on_reply(struct redisAsyncContext *ac, void *reply, void *arg);
+static void on_reply(struct redisAsyncContext *ac, void *arg, void *call_arg);
 
 /* Less than the command's own limit, so that WAIT answers before the connection is given up. */
 static long long wait_ms(const struct store_conn *conn)

@@ -14,11 +14,12 @@ BACKPORTS_FILE=$APT_ETC/sources.list.d/outboxd-backports.sources
 PACKAGES_BUILD=(
     gcc libc6-dev meson ninja-build 'pkg-config|pkgconf' python3
     libuv1-dev libhiredis-dev libcurl4-openssl-dev 'libmsgpack-c-dev|libmsgpack-dev' libmicrohttpd-dev libjansson-dev
-    libgnutls28-dev libssl-dev libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libcmocka-dev
+    libgnutls28-dev libssl-dev libjsmn-dev libyaml-dev libsodium-dev libsystemd-dev libseccomp-dev
+    libcmocka-dev
 )
 NODE_RELEASE=18
 PACKAGES_PACKAGE=("${PACKAGES_BUILD[@]}" debhelper dpkg-dev)
-PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy binutils prometheus systemd-container groff-base
+PACKAGES_TEST=("${PACKAGES_PACKAGE[@]}" clang-format clang-tidy cppcheck binutils prometheus systemd-container groff-base
     chromium haproxy openssl 'nginx-light|nginx')
 # Those of the packages above, or of the store's, that bring a service of the same name: none of them is to run.
 PACKAGES_SERVICES=(valkey-server redis-server prometheus haproxy nginx)

@@ -12,7 +12,8 @@
 #include "common/core/buf.h"
 
 /* Whose routes they are, and each stands in one of these lists only. */
-static const enum route_id open_routes[] = {ROUTE_HEALTHZ, ROUTE_READYZ, ROUTE_DASHBOARD, ROUTE_DASHBOARD_FILE};
+static const enum route_id open_routes[] = {ROUTE_HEALTHZ, ROUTE_READYZ, ROUTE_DASHBOARD,
+                                            ROUTE_DASHBOARD_FILE};
 static const enum route_id client_routes[] = {
     ROUTE_ACCEPT,         ROUTE_ACCEPT_LANE,      ROUTE_LIST,     ROUTE_GET,
     ROUTE_EVENTS_SESSION, ROUTE_EVENTS_WORKSPACE, ROUTE_EVENTS,   ROUTE_WORKSPACES,

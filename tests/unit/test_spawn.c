@@ -92,7 +92,7 @@ static int run(const struct spawn_table *table, const char *const *expected, siz
         (void)snprintf(texts[i], sizeof(texts[i]), "%s", expected[i]);
         argv[2 + i] = texts[i];
     }
-    assert_int_equal(spawn_process(program, argv, table, &pid), 0);
+    assert_int_equal(spawn_process(program, argv, table, NULL, &pid), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
@@ -153,7 +153,7 @@ static void a_program_that_is_not_there_is_an_error(void **unused)
     pid_t pid = -7;
 
     (void)unused;
-    assert_int_equal(spawn_process(program, argv, &none, &pid), -ENOENT);
+    assert_int_equal(spawn_process(program, argv, &none, NULL, &pid), -ENOENT);
     assert_int_equal(pid, -7);
 }
 
