@@ -56,10 +56,13 @@ check_tidy()
     local log result=0 found
 
     log=$(mktemp)
-    # Tests are left out: they are run rather than analysed, and this has to end within minutes.
+    # Tests are left out: they are run rather than analysed, and this has to end within minutes. So the analyzer follows
+    # fewer paths than it would by itself (225000 nodes a function), a fifth of the time: OUTBOXD_TIDY=full is for all.
+    local -a depth=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=50000)
+    [ "${OUTBOXD_TIDY:-}" != full ] || depth=()
     checks_sources '*.c' | grep -v -e '^\./tests/' -e '^tests/' |
         xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p build-sanitize --quiet --warnings-as-errors='*' \
-            --extra-arg=-Wno-unknown-warning-option >"$log" 2>/dev/null || result=1
+            --extra-arg=-Wno-unknown-warning-option "${depth[@]}" >"$log" 2>/dev/null || result=1
     found=$(grep -c 'error:\|warning:' "$log")
     sed -e "s|$PWD/||" "$log" | head -n 200
     rm -f "$log"
