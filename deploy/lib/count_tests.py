@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the tests of one suite from meson's JSON log: cmocka's and unittest's own closing lines, not programs.
+"""Counts the tests of one suite from meson's JSON log, which may hold others': cmocka's and unittest's own closing lines, not programs.
 
 Prints to standard output what a person wants to see (closing lines, whole logs of failures), and "PASSED FAILED" to
 descriptor 3. A program that failed without saying which test, or that ran none, counts as one failed.
@@ -45,6 +45,8 @@ def main():
     suite, path = sys.argv[1:3]
     all_passed = all_failed = 0
     for program in read(path):
+        if program['name'].partition(' / ')[0].rpartition(':')[2] != suite:  # project:suite / name
+            continue
         name, result = program['name'].rpartition('/')[2], program['result']
         text = '\n'.join(part for part in (program.get('stdout'), program.get('stderr')) if part)
         passed, failed = count(text)
