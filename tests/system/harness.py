@@ -386,7 +386,8 @@ class Daemon:
     def spawn(self, *arguments):
         """Starts the supervisor without waiting for anything."""
         self.write_config()
-        environment = dict(os.environ, ASAN_OPTIONS='abort_on_error=0:exitcode=99:detect_leaks=1',
+        leaks = os.environ.get('ASAN_OPTIONS', 'detect_leaks=1')
+        environment = dict(os.environ, ASAN_OPTIONS=f'abort_on_error=0:exitcode=99:{leaks}',
                            UBSAN_OPTIONS='print_stacktrace=1:halt_on_error=1')
         for name in ('JOURNAL_STREAM', 'NOTIFY_SOCKET'):
             environment.pop(name, None)
