@@ -21,7 +21,13 @@ struct resolving {
     struct store_conn *conn; /* NULL: nobody waits any more */
 };
 
-enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SCRIPT /* + script_id */ };
+enum handshake_step {
+    STEP_AUTH,
+    STEP_SELECT,
+    STEP_NAME,
+    STEP_KNOWN,  /* which scripts does the server know? */
+    STEP_SCRIPT, /* + script_id */
+};
 
 static void on_timer(uv_timer_t *timer);
 static void try_next_address(struct store_conn *conn, enum store_result why);
@@ -133,15 +139,24 @@ static void become_up(struct store_conn *conn)
     tell(conn, true, STORE_OK);
 }
 
+static bool is_refused(const struct redisReply *reply)
+{
+    static const char refusal[] = "NOPERM";
+
+    return reply->type == REDIS_REPLY_ERROR && reply->len >= sizeof(refusal) - 1 &&
+           memcmp(reply->str, refusal, sizeof(refusal) - 1) == 0;
+}
+
 static enum store_result judge_step(size_t step, const struct redisReply *reply)
 {
+    /* The name only helps people reading CLIENT LIST; who must not ask what is known loads it all.
+     */
+    if (step == STEP_NAME || (step == STEP_KNOWN && is_refused(reply))) {
+        return STORE_OK;
+    }
     if (reply->type == REDIS_REPLY_ERROR) {
         enum store_result result = store_result_from_error(reply->str, reply->len);
 
-        if (step == STEP_NAME) {
-            return STORE_OK; /* it only helps people reading CLIENT LIST; the later steps tell what
-                                matters */
-        }
         /* "AUTH <password> called without any password configured": the password is wrong all the
          * same. */
         return step == STEP_AUTH && result == STORE_ERROR ? STORE_NOAUTH : result;
@@ -153,6 +168,43 @@ static enum store_result judge_step(size_t step, const struct redisReply *reply)
 
     return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, sha1) == 0 ? STORE_OK
                                                                               : STORE_PROTOCOL;
+}
+
+static void on_handshake(struct redisAsyncContext *ac, void *reply, void *step);
+
+/* A command refused by a dying context needs no care here: its end is told in any case. */
+#define STEP(conn, step, ...)                                                                      \
+    ((conn)->handshake_due++,                                                                      \
+     (void)redisAsyncCommand((conn)->ac, on_handshake, (void *)(uintptr_t)(step), __VA_ARGS__))
+
+static bool is_known(const struct redisReply *reply, size_t script)
+{
+    return reply->type == REDIS_REPLY_ARRAY && script < reply->elements &&
+           reply->element[script]->type == REDIS_REPLY_INTEGER &&
+           reply->element[script]->integer == 1;
+}
+
+/* Their texts are half a megabyte: mostly the server has them from another connection. */
+static void load_unknown(struct store_conn *conn, const struct redisReply *reply)
+{
+    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
+        if (!is_known(reply, i)) {
+            STEP(conn, STEP_SCRIPT + i, "SCRIPT LOAD %b", store_scripts[i].text,
+                 store_scripts[i].text_len);
+        }
+    }
+}
+
+static void ask_what_is_known(struct store_conn *conn)
+{
+    const char *argv[2 + SCRIPT_COUNT] = {"SCRIPT", "EXISTS"};
+
+    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
+        argv[2 + i] = store_scripts[i].sha1;
+    }
+    conn->handshake_due++;
+    (void)redisAsyncCommandArgv(conn->ac, on_handshake, (void *)(uintptr_t)STEP_KNOWN,
+                                2 + SCRIPT_COUNT, argv, NULL);
 }
 
 static void on_handshake(struct redisAsyncContext *ac, void *reply, void *step)
@@ -168,15 +220,13 @@ static void on_handshake(struct redisAsyncContext *ac, void *reply, void *step)
         conn_fail(conn, result);
         return;
     }
+    if ((uintptr_t)step == STEP_KNOWN) {
+        load_unknown(conn, reply);
+    }
     if (--conn->handshake_due == 0) {
         become_up(conn);
     }
 }
-
-/* A command refused by a dying context needs no care here: its end is told in any case. */
-#define STEP(conn, step, ...)                                                                      \
-    ((conn)->handshake_due++,                                                                      \
-     (void)redisAsyncCommand((conn)->ac, on_handshake, (void *)(uintptr_t)(step), __VA_ARGS__))
 
 static void start_handshake(struct store_conn *conn)
 {
@@ -193,10 +243,7 @@ static void start_handshake(struct store_conn *conn)
         STEP(conn, STEP_SELECT, "SELECT %u", url->db);
     }
     STEP(conn, STEP_NAME, "CLIENT SETNAME outboxd");
-    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
-        STEP(conn, STEP_SCRIPT + i, "SCRIPT LOAD %b", store_scripts[i].text,
-             store_scripts[i].text_len);
-    }
+    ask_what_is_known(conn);
 }
 
 /* ---- connecting

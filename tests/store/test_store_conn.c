@@ -231,6 +231,40 @@ static void scripts_that_the_server_forgot_are_loaded_again(void **state)
     valkey_stop(&valkey);
 }
 
+static size_t loads(struct valkey *valkey)
+{
+    struct redisReply *reply = valkey_command(valkey, "INFO commandstats");
+    const char *stands = strstr(reply->str, "cmdstat_script|load:calls=");
+    const size_t count =
+        stands ? strtoul(stands + strlen("cmdstat_script|load:calls="), NULL, 10) : 0;
+
+    freeReplyObject(reply);
+    return count;
+}
+
+static void a_connection_loads_only_what_the_server_does_not_know(void **state)
+{
+    static const char *const forbidden[] = {"+@all", "-script|exists"};
+    static const size_t expected[] = {0, SCRIPT_COUNT};
+    struct valkey *valkey = valkey_start(NULL);
+    struct probe probe;
+
+    (void)state;
+    open_on(&probe, valkey->url);
+    probe_wait_up(&probe);
+    assert_int_equal(loads(valkey), SCRIPT_COUNT);
+    probe_close(&probe);
+    for (size_t i = 0; i < 2; i++) {
+        valkey_do(valkey, "ACL SETUSER default %s", forbidden[i]);
+        valkey_do(valkey, "CONFIG RESETSTAT");
+        open_on(&probe, valkey->url);
+        probe_wait_up(&probe);
+        assert_int_equal(loads(valkey), expected[i]);
+        probe_close(&probe);
+    }
+    valkey_stop(&valkey);
+}
+
 static void a_script_whose_name_is_never_known_is_an_error_and_no_loop(void **state)
 {
     struct valkey *valkey = valkey_start(NULL);
@@ -414,6 +448,7 @@ int main(void)
         cmocka_unit_test(the_database_of_the_url_is_selected),
         cmocka_unit_test(a_killed_server_cuts_calls_and_is_found_again),
         cmocka_unit_test(scripts_that_the_server_forgot_are_loaded_again),
+        cmocka_unit_test(a_connection_loads_only_what_the_server_does_not_know),
         cmocka_unit_test(a_script_whose_name_is_never_known_is_an_error_and_no_loop),
         cmocka_unit_test(callbacks_may_call_again_and_close),
         cmocka_unit_test(on_state_may_close),
