@@ -13,6 +13,7 @@
 
 struct load_options {
     unsigned port, connections, sessions, workspaces;
+    unsigned batch;      /* messages in one POST /v1/batch; 0: each has a POST of its own */
     unsigned body_bytes; /* {pad} fills the body up to this */
     unsigned retry_ms;   /* 429 and 503 are sent again with the same ID after so long */
     double seconds;      /* unless count > 0 */
@@ -43,9 +44,12 @@ int load_options_parse(int argc, char **argv, struct load_options *ret);
 /* "lg1-TAG-SESSION-SEQ", as the target's log has it. */
 void load_item_id(const struct load_options *options, const struct load_item *item, char *out,
                   size_t cap);
-/* The whole request into `out` (LOAD_REQUEST_MAX). Returns its length; ends the program if it does
- * not fit. */
-size_t load_request(const struct load_options *options, const struct load_item *item, char *out);
+/* What load_request needs. */
+size_t load_request_max(const struct load_options *options);
+/* The whole request of an item, or of a batch of them, into `out`. Returns its length; ends the
+ * program if it does not fit. */
+size_t load_request(const struct load_options *options, const struct load_item *items, size_t count,
+                    char *out);
 
 /* Returns when every message was answered or given up. */
 void load_run(const struct load_options *options, struct load_result *ret);

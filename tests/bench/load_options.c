@@ -8,26 +8,20 @@
 #include "tests/bench/load.h"
 
 static const struct option long_options[] = {
-    {"port", required_argument, NULL, 'p'},
-    {"connections", required_argument, NULL, 'c'},
-    {"sessions", required_argument, NULL, 'm'},
-    {"workspaces", required_argument, NULL, 'w'},
-    {"seconds", required_argument, NULL, 't'},
-    {"count", required_argument, NULL, 'n'},
-    {"rate", required_argument, NULL, 'r'},
-    {"body-bytes", required_argument, NULL, 's'},
-    {"path", required_argument, NULL, 'P'},
-    {"body", required_argument, NULL, 'B'},
-    {"retry-ms", required_argument, NULL, 'y'},
-    {"log", required_argument, NULL, 'l'},
-    {NULL, 0, NULL, 0},
+    {"port", required_argument, NULL, 'p'},       {"connections", required_argument, NULL, 'c'},
+    {"batch", required_argument, NULL, 'b'},      {"sessions", required_argument, NULL, 'm'},
+    {"workspaces", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 't'},
+    {"count", required_argument, NULL, 'n'},      {"rate", required_argument, NULL, 'r'},
+    {"body-bytes", required_argument, NULL, 's'}, {"path", required_argument, NULL, 'P'},
+    {"body", required_argument, NULL, 'B'},       {"retry-ms", required_argument, NULL, 'y'},
+    {"log", required_argument, NULL, 'l'},        {NULL, 0, NULL, 0},
 };
 
 static int usage(void)
 {
     fprintf(stderr, "usage: bench-load --port N [--connections N] [--sessions N] [--workspaces N]\n"
                     "    [--seconds S | --count N] [--rate R] [--body-bytes N] [--path TEMPLATE]\n"
-                    "    [--body TEMPLATE] [--retry-ms N] [--log FILE]\n"
+                    "    [--body TEMPLATE] [--retry-ms N] [--log FILE] [--batch N]\n"
                     "templates: {id} {workspace} {session} {seq} {pad}\n");
     return -EINVAL;
 }
@@ -46,8 +40,6 @@ int load_options_parse(int argc, char **argv, struct load_options *ret)
         .body_bytes = 1024,
         .retry_ms = 5,
         .seconds = 5,
-        .path = "/v1/workspaces/{workspace}/sessions/{session}/entries",
-        .body = "{\"clientMessageID\":\"{id}\",\"text\":\"{pad}\"}",
     };
     int option;
 
@@ -59,6 +51,9 @@ int load_options_parse(int argc, char **argv, struct load_options *ret)
             break;
         case 'c':
             o.connections = number(optarg);
+            break;
+        case 'b':
+            o.batch = number(optarg);
             break;
         case 'm':
             o.sessions = number(optarg);
@@ -96,6 +91,15 @@ int load_options_parse(int argc, char **argv, struct load_options *ret)
     }
     if (o.port == 0 || o.connections == 0 || o.sessions == 0 || o.workspaces == 0) {
         return usage();
+    }
+    if (!o.path) {
+        o.path =
+            o.batch > 0 ? "/v1/batch" : "/v1/workspaces/{workspace}/sessions/{session}/entries";
+    }
+    if (!o.body) {
+        o.body = o.batch > 0 ? "{\"workspaceID\":\"{workspace}\",\"sessionID\":\"{session}\","
+                               "\"clientMessageID\":\"{id}\",\"text\":\"{pad}\"}"
+                             : "{\"clientMessageID\":\"{id}\",\"text\":\"{pad}\"}";
     }
     *ret = o;
     return 0;

@@ -6,7 +6,7 @@
 
 #include "tests/bench/load.h"
 
-#define BODY_MAX       (48U * 1024)
+#define HEAD_MAX       4096
 #define PATH_MAX_BYTES 2048U
 
 void load_item_id(const struct load_options *options, const struct load_item *item, char *out,
@@ -81,23 +81,48 @@ static size_t expand(const struct load_options *options, const struct load_item 
     return n;
 }
 
-size_t load_request(const struct load_options *options, const struct load_item *item, char *out)
+size_t load_request_max(const struct load_options *options)
 {
-    static char body[BODY_MAX], path[PATH_MAX_BYTES];
-    size_t len = expand(options, item, options->body, 0, body, sizeof(body));
+    return LOAD_REQUEST_MAX +
+           (size_t)options->batch * ((size_t)options->body_bytes + strlen(options->body) + 256);
+}
 
-    if (len < options->body_bytes) {
-        len = expand(options, item, options->body, options->body_bytes - len, body, sizeof(body));
+/* One message's body, padded. */
+static size_t put_message(const struct load_options *options, const struct load_item *item,
+                          char *out, size_t cap)
+{
+    const size_t len = expand(options, item, options->body, 0, out, cap);
+
+    return len < options->body_bytes
+               ? expand(options, item, options->body, options->body_bytes - len, out, cap)
+               : len;
+}
+
+size_t load_request(const struct load_options *options, const struct load_item *items, size_t count,
+                    char *out)
+{
+    static char path[PATH_MAX_BYTES];
+    const size_t max = load_request_max(options);
+    char head[HEAD_MAX];
+    size_t len = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        len += put_message(options, &items[i], out + HEAD_MAX + len, max - HEAD_MAX - len);
+        if (options->batch > 0) {
+            out[HEAD_MAX + len++] = '\n';
+        }
     }
-    expand(options, item, options->path, 0, path, sizeof(path));
-    int head = snprintf(out, LOAD_REQUEST_MAX,
-                        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n"
-                        "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-                        path, options->port, len);
+    expand(options, items, options->path, 0, path, sizeof(path));
+    const int head_len =
+        snprintf(head, sizeof(head),
+                 "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n"
+                 "Content-Type: application/%s\r\nContent-Length: %zu\r\n\r\n",
+                 path, options->port, options->batch > 0 ? "x-ndjson" : "json", len);
 
-    if (head < 0 || (size_t)head + len > LOAD_REQUEST_MAX) {
+    if (head_len < 0 || head_len >= HEAD_MAX) {
         too_long();
     }
-    memcpy(out + head, body, len);
-    return (size_t)head + len;
+    memmove(out + head_len, out + HEAD_MAX, len);
+    memcpy(out, head, (size_t)head_len);
+    return (size_t)head_len + len;
 }

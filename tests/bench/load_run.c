@@ -1,5 +1,5 @@
-/* The load generator's connections: each carries one message at a time. Closed loop (the next
- * message when the last one was answered), or a fixed rate, where a message waits for a free
+/* The load generator's connections: each carries one message (or batch) at a time. Closed loop (the
+ * next message when the last one was answered), or a fixed rate, where a message waits for a free
  * connection and its delay counts from when it was due. */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -22,7 +22,8 @@ struct connection {
     uv_timer_t timer;
     struct input input;
     bool is_up, is_busy;
-    size_t current; /* index of the item it carries */
+    size_t current; /* index of the item it carries, of a batch the first */
+    size_t count;
 };
 
 struct run {
@@ -36,7 +37,7 @@ struct run {
     uint64_t end_ns;
     bool is_ending;
     uv_timer_t pace, end, hard_stop;
-    char request[LOAD_REQUEST_MAX];
+    char *request; /* owned */
 };
 
 static struct run run;
@@ -45,11 +46,14 @@ static void connection_open(struct connection *connection);
 
 static void send_current(struct connection *connection)
 {
-    struct load_item *item = &run.result->items[connection->current];
-    size_t len = load_request(run.options, item, run.request);
+    struct load_item *items = &run.result->items[connection->current];
+    size_t len = load_request(run.options, items, connection->count, run.request);
+    const uint64_t now = uv_hrtime();
 
-    if (item->attempts++ == 0) {
-        item->send_ns = uv_hrtime();
+    for (size_t i = 0; i < connection->count; i++) {
+        if (items[i].attempts++ == 0) {
+            items[i].send_ns = now;
+        }
     }
     /* A broken connection shows in its reader. */
     (void)stream_write((uv_stream_t *)&connection->tcp, run.request, len);
@@ -124,6 +128,11 @@ static void next_message(struct connection *connection)
         run.busy_count++;
     }
     connection->current = new_item(due_ns);
+    connection->count = 1;
+    while (connection->count < run.options->batch) {
+        (void)new_item(due_ns);
+        connection->count++;
+    }
     send_current(connection);
 }
 
@@ -182,6 +191,32 @@ static void on_answer(struct connection *connection, int status)
     next_message(connection);
 }
 
+/* Statuses of the lines of a batch, in order. What was refused is not sent again: it would come
+ * behind what was sent meanwhile. */
+static void on_batch_answer(struct connection *connection, struct span body)
+{
+    static const char name[] = "\"status\":";
+    const char *at = body.ptr, *end = body.ptr + body.len;
+    const uint64_t now = uv_hrtime();
+
+    for (size_t i = 0; i < connection->count; i++) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        const char *found =
+            line_end ? memmem(at, (size_t)(line_end - at), name, sizeof(name) - 1) : NULL;
+        const long status = found ? strtol(found + sizeof(name) - 1, NULL, 10) : 0;
+
+        if (status < 100 || status >= LOAD_STATUS_MAX) {
+            fprintf(stderr, "load: an answer line without a status\n");
+            exit(1);
+        }
+        run.result->statuses[status]++;
+        run.result->items[connection->current + i].status = (int)status;
+        run.result->items[connection->current + i].answer_ns = now;
+        at = line_end + 1;
+    }
+    next_message(connection);
+}
+
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 {
     struct connection *connection = handle->data;
@@ -214,8 +249,13 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
         on_broken(connection);
         return;
     }
-    input_consume(&connection->input, (size_t)used);
-    on_answer(connection, (int)status);
+    if (run.options->batch > 0 && status == 200) {
+        on_batch_answer(connection, frame.body);
+        input_consume(&connection->input, (size_t)used);
+    } else {
+        input_consume(&connection->input, (size_t)used);
+        on_answer(connection, (int)status);
+    }
     if (is_last) {
         on_broken(connection);
     }
@@ -308,7 +348,8 @@ void load_run(const struct load_options *options, struct load_result *ret)
     run.connections = calloc(options->connections, sizeof(*run.connections));
     run.next_seq = calloc(options->sessions, sizeof(*run.next_seq));
     run.idle = calloc(options->connections, sizeof(*run.idle));
-    if (!run.connections || !run.next_seq || !run.idle) {
+    run.request = malloc(load_request_max(options));
+    if (!run.connections || !run.next_seq || !run.idle || !run.request) {
         abort();
     }
     uv_ip4_addr("127.0.0.1", (int)options->port, &run.address);
@@ -330,4 +371,5 @@ void load_run(const struct load_options *options, struct load_result *ret)
     free(run.connections);
     free(run.next_seq);
     free(run.idle);
+    free(run.request);
 }
