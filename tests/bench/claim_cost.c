@@ -1,7 +1,8 @@
-/* What a claim costs in two stores that differ in the number of their sessions only: the time of
- * the claim script as the server counts it (INFO commandstats), without network, fsync or client.
+/* What a claim and an accept cost in two stores that differ in the number of their sessions only:
+ * the time of the script as the server counts it (INFO commandstats), without network, fsync or
+ * client.
  * The stores are measured in turn, in short blocks, so that both see the same machine. Prints one
- * line of key=value. */
+ * line of key=value; both stores stay as they are. */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +10,12 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "common/core/keys.h"
+#include "tests/bench/bench_store.h"
 #include "tests/bench/claim_fill.h"
 #include "tests/bench/quantile.h"
 
 #define DUE_SESSIONS 8
-#define BLOCK        100 /* claims of one store before it is the other's turn */
+#define BLOCK        100 /* calls of one store before it is the other's turn */
 #define ROUNDS_MAX   1000
 #define SETTLE_SECONDS                                                                             \
     5 /* the server and the kernel end what the filling left: rehashing, write-back */
@@ -28,9 +29,12 @@ struct side {
     const char *socket_path;
     unsigned sessions;
     struct bench_store *s;
-    redisContext *raw;        /* for what the server counts */
-    struct samples due, idle; /* claims that found DUE_SESSIONS; that found nothing, by the block */
+    redisContext *raw;           /* for what the server counts */
+    struct samples due;          /* claims that found DUE_SESSIONS */
+    struct samples idle, accept; /* by the block: claims that found nothing; accepts */
     size_t claimed;
+    unsigned accepted;
+    double bytes_per_entry; /* of the store's memory, when filled */
 };
 
 static void die(const char *what, const char *why)
@@ -144,11 +148,40 @@ static void claim_nothing(struct side *side)
     add_stats(side, &side->idle);
 }
 
+static void accept_block(struct side *side)
+{
+    freeReplyObject(command(side, "CONFIG RESETSTAT"));
+    claim_fill_behind(side->s, side->sessions, side->accepted, BLOCK);
+    side->accepted += BLOCK;
+    add_stats(side, &side->accept);
+}
+
+static uint64_t used_memory(struct side *side)
+{
+    redisReply *reply = command(side, "INFO memory");
+    const char *row = strstr(reply->str, "used_memory:");
+    const uint64_t bytes = row ? strtoull(row + strlen("used_memory:"), NULL, 10) : 0;
+
+    freeReplyObject(reply);
+    return bytes;
+}
+
+static void fill(struct side *side)
+{
+    set_fsync(side, "no"); /* the filling is not what is measured */
+    const uint64_t before = used_memory(side);
+
+    claim_fill(side->s, side->sessions);
+    side->bytes_per_entry = (double)(used_memory(side) - before) / side->sessions;
+    set_fsync(side, "always");
+}
+
 static void side_open(struct side *side, unsigned rounds)
 {
     side->due.usec = calloc((size_t)rounds * BLOCK, sizeof(uint64_t));
     side->idle.usec = calloc(rounds, sizeof(uint64_t));
-    if (!side->due.usec || !side->idle.usec) {
+    side->accept.usec = calloc(rounds, sizeof(uint64_t));
+    if (!side->due.usec || !side->idle.usec || !side->accept.usec) {
         abort();
     }
     side->raw = redisConnectUnix(side->socket_path);
@@ -156,9 +189,7 @@ static void side_open(struct side *side, unsigned rounds)
         die(side->socket_path, side->raw ? side->raw->errstr : "out of memory");
     }
     side->s = bench_store_open(side->socket_path);
-    set_fsync(side, "no"); /* the filling is not what is measured */
-    claim_fill(side->s, side->sessions);
-    set_fsync(side, "always");
+    fill(side);
 }
 
 /* The median: what else runs on the machine shows in the mean. */
@@ -187,6 +218,9 @@ static void measure(struct side *sides, unsigned rounds)
             claim_due(&sides[(round + (unsigned)(i / BLOCK)) % 2]);
         }
     }
+    for (unsigned round = 0; round < 2 * rounds; round++) {
+        accept_block(&sides[(round + round / 2) % 2]); /* few, many, many, few, … */
+    }
 }
 
 static void print_row(const char *name, double few, double many)
@@ -213,12 +247,15 @@ int main(int argc, char **argv)
     printf("sessions=%u,%u due=%d", sides[0].sessions, sides[1].sessions, DUE_SESSIONS);
     print_row("claim", typical_usec(&sides[0].due, 1), typical_usec(&sides[1].due, 1));
     print_row("idle", typical_usec(&sides[0].idle, BLOCK), typical_usec(&sides[1].idle, BLOCK));
-    printf("\n");
+    print_row("accept", typical_usec(&sides[0].accept, BLOCK),
+              typical_usec(&sides[1].accept, BLOCK));
+    printf(" bytes_per_entry=%.0f\n", sides[1].bytes_per_entry);
     for (int i = 0; i < 2; i++) {
         redisFree(sides[i].raw);
         bench_store_close(sides[i].s);
         free(sides[i].due.usec);
         free(sides[i].idle.usec);
+        free(sides[i].accept.usec);
     }
     return 0;
 }
