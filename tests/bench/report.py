@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Turns the benchmark's samples into one table or JSON: medians with their spread, ratios, and what issue 2 wants.
+"""Turns the benchmark's samples into one table or JSON: medians with their spread, and each goal with what was reached.
 
-Samples, tab-separated, a line each: run, row, who, name, value. Ratios are taken within each run, then their median.
+Samples, tab-separated, a line each: run, row, who, name, value. Ratios and differences are taken within each run, then
+their median. What is shown and wanted stands in goals.py.
 """
 import argparse
 import collections
@@ -11,41 +12,11 @@ import platform
 import statistics
 import sys
 
+from goals import FIGURES, GOALS
+
 WHO = {"outboxd": "outboxd", "bullmq": "BullMQ", "script": "script alone"}
 
-# row, name, what it says, unit
-FIGURES = [
-    ("accept", "accepts_per_s", "1 accepts, 64 connections, nothing delivered meanwhile", "/s"),
-    ("accept", "p50_ms", "  its answer's latency, p50", "ms"),
-    ("accept", "p99_ms", "  its answer's latency, p99", "ms"),
-    ("dispatch", "rate", "2 dispatch latency at a tenth of that: at", "/s"),
-    ("dispatch", "dispatch_p50_ms", "  client's POST to target's POST, p50", "ms"),
-    ("dispatch", "dispatch_p99_ms", "  client's POST to target's POST, p99", "ms"),
-    ("single", "deliveries_per_s", "3 one session alone, strictly in order", "/s"),
-    ("claim", "claim_few_usec", "4 claim of 8 due sessions, 100 sessions in the store", "us"),
-    ("claim", "claim_many_usec", "  the same, {sessions} sessions in the store", "us"),
-    ("claim", "idle_few_usec", "  claim with nothing due, 100 sessions", "us"),
-    ("claim", "idle_many_usec", "  the same, {sessions} sessions", "us"),
-    ("drain", "deliveries_per_s", "5 backlog over 1,000 sessions drained", "/s"),
-    ("both", "accepts_per_s", "  accepting and delivering at once: accepts", "/s"),
-    ("both", "end_to_end_per_s", "  accepting and delivering at once: all through", "/s"),
-]
-
-# what, (row, who, name), divided by (row, who, name) or None, comparison, limit
-WANTED = [
-    ("accepts alone, against BullMQ alone", ("accept", "outboxd", "accepts_per_s"),
-     ("accept", "bullmq", "accepts_per_s"), ">=", 2.0),
-    ("accepts while delivering, against BullMQ while delivering", ("both", "outboxd", "accepts_per_s"),
-     ("both", "bullmq", "accepts_per_s"), ">=", 2.0),
-    ("accepts alone, against the script alone", ("accept", "outboxd", "accepts_per_s"),
-     ("accept", "script", "accepts_per_s"), ">=", 0.4),
-    ("dispatch latency p50, ms", ("dispatch", "outboxd", "dispatch_p50_ms"), None, "<", 1.0),
-    ("dispatch latency p99, ms", ("dispatch", "outboxd", "dispatch_p99_ms"), None, "<", 10.0),
-    ("one session alone, messages/s", ("single", "outboxd", "deliveries_per_s"), None, ">=", 500.0),
-    ("claim, {sessions} against 100 sessions", ("claim", "outboxd", "claim_ratio"), None, "<=", 1.3),
-    ("claim with nothing due, the same", ("claim", "outboxd", "idle_ratio"), None, "<=", 1.3),
-]
-
+COMBINE = {"/": lambda a, b: a / b if b else None, "-": lambda a, b: a - b}
 COMPARE = {">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b}
 DISTURBED = 15  # percent of a core that was somebody else's
 
@@ -78,17 +49,34 @@ def text(values, unit=""):
     return f"{short(s['median'])}{unit and ' ' + unit}{spread}"
 
 
-def judge(samples, sessions):
-    """What issue 2 wants, with what was reached; nothing for what was not measured."""
-    for what, over, under, compare, limit in WANTED:
-        values = dict(samples.get(over, {}))
-        if under:
-            below = samples.get(under, {})
-            values = {run: v / below[run] for run, v in values.items() if below.get(run)}
-        if values:
-            reached = statistics.median(values.values())
-            yield {"what": what.format(sessions=sessions), "wanted": f"{compare} {limit:g}", "reached": list(values.values()),
-                   "holds": COMPARE[compare](reached, limit)}
+def combined(samples, figure, operation, other):
+    """{run: value} of a figure, or of what the operation makes of two."""
+    values = samples.get(figure, {})
+    if operation is None:
+        return values
+    others = samples.get(other, {})
+    both = {run: COMBINE[operation](value, others[run]) for run, value in values.items() if run in others}
+    return {run: value for run, value in both.items() if value is not None}
+
+
+def verdict(reached, compare, limit):
+    """Met or not, and by how much: percent of the limit that is to spare, or short."""
+    spare = 100 * (reached / limit - 1 if compare == ">=" else 1 - reached / limit)
+    return f"met, {spare:.0f} % to spare" if COMPARE[compare](reached, limit) else f"NOT MET, {-spare:.0f} % off"
+
+
+def judge(samples, counts):
+    """The goals with what was reached; nothing for what was not measured."""
+    for what, figure, operation, other, compare, limit, unit in GOALS:
+        values = list(combined(samples, figure, operation, other).values())
+        if not values:
+            continue
+        item = {"what": what.format(**counts), "wanted": "", "unit": unit, "reached": values}
+        if compare:
+            reached = statistics.median(values)
+            item |= {"wanted": f"{compare} {limit:g} {unit}".rstrip(), "holds": COMPARE[compare](reached, limit),
+                     "verdict": verdict(reached, compare, limit)}
+        yield item
 
 
 def machine():
@@ -107,26 +95,26 @@ def table(rows):
     return "\n".join([lines[0], "-+-".join("-" * width for width in widths), *lines[1:]])
 
 
-def figures_table(samples, sessions):
+def figures_table(samples, counts):
     rows = [("what", *WHO.values())]
     for row, name, what, unit in FIGURES:
         cells = [list(samples.get((row, who, name), {}).values()) for who in WHO]
         if any(cells):
-            rows.append((what.format(sessions=sessions), *(text(values, unit) if values else "" for values in cells)))
+            rows.append((what.format(**counts), *(text(values, unit) if values else "" for values in cells)))
     return table(rows)
 
 
-def wanted_table(samples, sessions):
-    rows = [("wanted", "limit", "reached", "")]
-    for item in judge(samples, sessions):
-        rows.append((item["what"], item["wanted"], text(item["reached"]), "holds" if item["holds"] else "MISSED"))
+def goals_table(samples, counts):
+    rows = [("goal", "limit", "reached", "")]
+    for item in judge(samples, counts):
+        rows.append((item["what"], item["wanted"], text(item["reached"], item["unit"]), item.get("verdict", "")))
     return table(rows)
 
 
 def cpu_table(samples):
     """Who was busy, in percent of one core."""
     rows = [("CPU, % of one core", "")]
-    for row in ("accept", "drain", "both", "dispatch", "single"):
+    for row in ("accept", "everysec", "batch", "drain", "both", "worker", "dispatch", "single", "inflight"):
         for who in WHO:
             uses = {name[4:]: statistics.median(values.values()) for (r, w, name), values in samples.items()
                     if r == row and w == who and name.startswith("cpu.")}
@@ -143,20 +131,19 @@ def disturbed(samples):
     return worst if worst > DISTURBED else 0
 
 
-def print_table(samples, args):
-    sessions = f"{args.sessions:,}"
+def print_table(samples, args, counts):
     runs = len({run for values in samples.values() for run in values})
     print(f"{runs} runs of {args.seconds} s in turn, 1 KB bodies, 64 kept connections, appendfsync {args.fsync}\n"
           f"{machine()}; {args.store}\nmedian (lowest to highest)\n")
-    print(figures_table(samples, sessions), wanted_table(samples, sessions), cpu_table(samples), sep="\n\n")
+    print(figures_table(samples, counts), goals_table(samples, counts), cpu_table(samples), sep="\n\n")
     if disturbed(samples):
         print(f"\nDisturbed: other work took up to {disturbed(samples):.0f} % of a core during a measurement.")
 
 
-def print_json(samples, args):
+def print_json(samples, args, counts):
     figures = [{"row": row, "who": who, "name": name, **summary(list(values.values()))}
                for (row, who, name), values in sorted(samples.items())]
-    wanted = [{**item, "reached": summary(item["reached"])} for item in judge(samples, f"{args.sessions:,}")]
+    wanted = [{**item, "reached": summary(item["reached"])} for item in judge(samples, counts)]
     json.dump({"machine": machine(), "store": args.store, "fsync": args.fsync, "seconds": args.seconds,
                "disturbed_percent": disturbed(samples), "wanted": wanted, "figures": figures}, sys.stdout, indent=1)
     print()
@@ -167,14 +154,17 @@ def main():
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.add_argument("--seconds", default="?")
     parser.add_argument("--fsync", default="?")
-    parser.add_argument("--sessions", type=int, default=100000)
     parser.add_argument("--store", default="?")
+    names = ("rate", "claim_sessions", "million", "in_flight", "staged")
+    for name in names:
+        parser.add_argument("--" + name.replace("_", "-"), type=int, default=0)
     parser.add_argument("samples")
     args = parser.parse_args()
     samples = read(args.samples)
     if not samples:
         sys.exit("nothing was measured")
-    (print_json if args.format == "json" else print_table)(samples, args)
+    counts = {name: f"{getattr(args, name):,}" for name in names}
+    (print_json if args.format == "json" else print_table)(samples, args, counts)
 
 
 main()

@@ -6,20 +6,33 @@
 #   X_load   load generator's arguments for this API
 
 API_PORT='' WORKERS=()
+OUTBOXD_SETTINGS='' # further lines of its configuration
 
 # ---- outboxd: workers are held by SIGSTOP, so that the API is measured alone
+
+outboxd_durability()
+{
+    case ${FSYNC:-always} in
+    always) echo fsync ;;
+    everysec) echo everysec ;;
+    *) echo memory ;;
+    esac
+}
 
 outboxd_config()
 {
     cat <<YAML
+node: bench
 listen: 127.0.0.1:$API_PORT
 state_dir: $WORK/outboxd
 store: {url: "unix://$STORE_SOCKET"}
 target: {url: "http://127.0.0.1:$SINK_PORT"}
 session_cap: 1000000
 watchdog: 10m
+durability: $(outboxd_durability)
 kinds:
   - {name: bench, url: /bench, ordering: strict, idempotent: true}
+$OUTBOXD_SETTINGS
 YAML
 }
 
@@ -48,23 +61,33 @@ outboxd_watch_children()
     [ ${#WORKERS[@]} -gt 0 ] && [ -n "${WATCHED[api]:-}" ]
 }
 
-outboxd_start()
+outboxd_launch() # at the store that runs
 {
-    store_start store
     API_PORT=$(free_port)
     rm -rf "$WORK/outboxd"
-    mkdir -p "$WORK/outboxd"
+    mkdir -p "$WORK/outboxd/locks"
+    : >"$WORK/outboxd/locks/1.1" # left behind by the dead process that bench-stage claims for
     outboxd_config >"$WORK/outboxd.yaml"
     "$BUILD/supervisor/outboxd" --config "$WORK/outboxd.yaml" >"$WORK/outboxd.log" 2>&1 &
     started outboxd $!
-    if ! wait_for 15 outboxd_has_started || ! outboxd_watch_children; then
+}
+
+outboxd_await()
+{
+    if ! wait_for 60 outboxd_has_started || ! outboxd_watch_children; then
         say "outboxd did not become ready: $(tail -n 5 "$WORK/outboxd.log")"
-        outboxd_stop
         return 1
     fi
 }
 
-outboxd_stop()
+outboxd_start()
+{
+    store_start store
+    outboxd_launch
+    outboxd_await || { outboxd_stop; return 1; }
+}
+
+outboxd_end()
 {
     local name
 
@@ -74,8 +97,9 @@ outboxd_stop()
     for name in "${!WATCHED[@]}"; do
         case $name in api | worker*) unset "WATCHED[$name]" ;; esac
     done
-    store_stop store
 }
+
+outboxd_stop() { outboxd_end; store_stop store; }
 
 outboxd_hold() { kill -s STOP "${WORKERS[@]}"; }
 outboxd_resume() { [ ${#WORKERS[@]} -eq 0 ] || kill -s CONT "${WORKERS[@]}" 2>/dev/null || true; }
@@ -83,6 +107,13 @@ outboxd_resume() { [ ${#WORKERS[@]} -eq 0 ] || kill -s CONT "${WORKERS[@]}" 2>/d
 outboxd_load()
 {
     load --workspaces 8 --body '{"clientMessageID":"{id}","kind":"bench","payload":{"id":"{id}","text":"{pad}"}}' "$@"
+}
+
+outboxd_batches() # 100 messages in each: as many connections as keep the store busy
+{
+    local line='{"workspaceID":"{workspace}","sessionID":"{session}","clientMessageID":"{id}","kind":"bench"'
+
+    load --workspaces 8 --connections 8 --batch 100 --path /v1/batch --body "$line"',"payload":{"id":"{id}","text":"{pad}"}}' "$@"
 }
 
 # ---- BullMQ: one accepting process, one Worker; held by not running it

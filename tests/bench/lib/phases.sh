@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What is measured: one function per row of the table, for whoever is given. Figures go to $SAMPLES, a line each:
-# run, row, who, name, value. Sourced by run, after participants.sh.
+# What is measured of outboxd and BullMQ alike: one function per row of the table, for whoever is given. Figures go to
+# $SAMPLES, a line each: run, row, who, name, value. Sourced by run, after participants.sh.
 
 # Splits "name=value …" into samples; what is no number is left out.
 sample() # row who text
@@ -50,7 +50,18 @@ warm_up() # who: just-in-time compilers, connections, the store's tables
     drain
 }
 
-# Row 1, and the backlog that row 5 drains: accepting alone, then delivering alone.
+store_info() { "$BUILD/tests/bench/bench-store-info" "$STORE_SOCKET"; }
+
+# What the store did for each message since an earlier store_info: calls of scripts, and bytes of its append-only file.
+store_costs() # info messages
+{
+    awk -v messages="$2" -v RS='[ \n]' -F= 'NF == 2 && !($1 in before) {before[$1] = $2; next} {now[$1] = $2}
+        END {printf "calls_per_message=%.3f aof_bytes_per_message=%.0f",
+                (now["script_calls"] - before["script_calls"]) / messages, (now["aof_bytes"] - before["aof_bytes"]) / messages}' \
+        <<<"$1 $(store_info)"
+}
+
+# Accepting alone, and the backlog that is drained then: delivering alone.
 measure_accept_and_drain() # who
 {
     local who=$1
@@ -59,7 +70,6 @@ measure_accept_and_drain() # who
     begin
     "${who}_load" --seconds "$LENGTH"
     sample accept "$who" "$LOADED $(cpu_end)"
-    ACCEPT_RATE=$(loaded accepts_per_s)
     wait_until_quiet
     cpu_begin
     "${who}_resume"
@@ -70,27 +80,34 @@ measure_accept_and_drain() # who
 
 measure_both() # who: accepting and delivering at once
 {
+    local before
+
     begin
+    before=$(store_info)
     "$1_load" --seconds "$LENGTH"
     sample both "$1" "$LOADED"
     drain
-    sample both "$1" "$(cpu_end)"
+    sample both "$1" "$(cpu_end) $(store_costs "$before" "$(loaded accepted)")"
     check both "$1"
 }
 
-# Row 2: at a tenth of the rate that row 1 reached in this very run.
+# Latency at a fixed rate, beside what one fsync takes on this disk now.
 measure_dispatch() # who
 {
-    local rate=$((ACCEPT_RATE / 10))
+    local before
 
     begin
-    "$1_load" --seconds "$LENGTH" --rate "$rate"
-    sample dispatch "$1" "rate=$rate $LOADED $(cpu_end)"
+    sample dispatch "$1" "$("$BUILD/tests/bench/bench-fsync" "$WORK/fsync")"
+    before=$(store_info)
+    cpu_begin
+    "$1_load" --seconds "$LENGTH" --rate "$RATE"
+    sample dispatch "$1" "rate=$RATE $LOADED $(cpu_end)"
     drain
+    sample dispatch "$1" "$(store_costs "$before" "$(loaded accepted)")"
     check dispatch "$1"
 }
 
-measure_single() # who: row 3, one session alone, one delivery at a time
+measure_single() # who: one session alone, one delivery at a time
 {
     "$1_hold"
     sink_reset
@@ -106,6 +123,7 @@ measure_single() # who: row 3, one session alone, one delivery at a time
 measure_participant() # who
 {
     "$1_start" || { FAILED=1; return; }
+    if [ "$1" = outboxd ]; then measure_rss; fi
     warm_up "$1"
     measure_accept_and_drain "$1"
     measure_both "$1"
@@ -114,7 +132,22 @@ measure_participant() # who
     "$1_stop"
 }
 
-measure_script_limit()
+# Accepting alone with the store's file synced every second; what was accepted is thrown away with the store.
+measure_everysec() # who
+{
+    local FSYNC=everysec
+
+    "$1_start" || { FAILED=1; return; }
+    warm_up "$1"
+    "$1_hold"
+    begin
+    "$1_load" --seconds "$LENGTH"
+    sample everysec "$1" "$LOADED $(cpu_end)"
+    say "run $RUN, everysec, $1: $LOADED"
+    "$1_stop"
+}
+
+measure_script_limit() # row
 {
     local line
 
@@ -122,25 +155,7 @@ measure_script_limit()
     wait_until_quiet
     cpu_begin
     line=$("$BUILD/tests/bench/bench-script-limit" -s "$STORE_SOCKET" -c 16 -d 16 -t "$LENGTH") || die "bench-script-limit failed"
-    sample accept script "$line $(cpu_end)"
-    say "run $RUN, accept, script alone: $line"
+    sample "$1" script "$line $(cpu_end)"
+    say "run $RUN, $1, script alone: $line"
     store_stop store
-}
-
-# Row 4: two stores that differ in the number of sessions only, measured in turn.
-measure_claims()
-{
-    local few many line
-
-    store_start few
-    few=$STORE_SOCKET
-    store_start many
-    many=$STORE_SOCKET
-    wait_until_quiet
-    line=$("$BUILD/tests/bench/bench-claim-cost" "$few" 100 "$many" "$CLAIM_SESSIONS" 20) || die "bench-claim-cost failed"
-    say "run $RUN, claim: $line"
-    # claim_usec=FEW,MANY: a name each.
-    sample claim outboxd "$(sed -E 's/(claim|idle)_usec=([0-9.]+),([0-9.]+)/\1_few_usec=\2 \1_many_usec=\3/g' <<<"$line")"
-    store_stop few
-    store_stop many
 }

@@ -48,6 +48,13 @@ http_get() ( # port path: prints the answer, head included; in a subshell, for a
     timeout 5 cat <&3
 )
 
+http_send() ( # port method path media-type body: prints the status
+    exec 3<>"/dev/tcp/127.0.0.1/$1" 2>/dev/null || exit 1
+    printf '%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s' \
+        "$2" "$3" "$4" "${#5}" "$5" >&3
+    timeout 5 head -n 1 <&3 | cut -d ' ' -f 2
+)
+
 wait_for() # seconds command…: until it succeeds
 {
     local end=$((SECONDS + $1))
@@ -107,6 +114,38 @@ cpu_end() # prints "cpu.NAME=…" for each watched process, and cpu.other: what 
     percent other $((ticks > 0 ? ticks : 0)) "$elapsed"
 }
 
+# The same over longer times, precisely: nanoseconds that these processes have run, all threads.
+run_ns() # pid…
+{
+    local pid
+
+    for pid in "$@"; do
+        cat "/proc/$pid/task/"*/schedstat
+    done | awk '{ns += $1} END {printf "%.0f", ns}'
+}
+
+# ---- memory, in kB (1024 bytes) as the kernel tells it
+
+rss_kb() # pid…: what each has in memory, shared pages counted by each
+{
+    local pid
+
+    for pid in "$@"; do
+        cat "/proc/$pid/status"
+    done | awk '/^VmRSS:/{kb += $2} END {print kb + 0}'
+}
+
+pss_kb() # pid…: shared pages in equal parts; without the right to look: as rss_kb
+{
+    local pid
+
+    for pid in "$@"; do
+        cat "/proc/$pid/smaps_rollup" 2>/dev/null || sed -n 's/^VmRSS:/Pss:/p' "/proc/$pid/status"
+    done | awk '/^Pss:/{kb += $2} END {print kb + 0}'
+}
+
+calculate() { awk "BEGIN {printf \"%.3f\", $1}"; } # an expression of numbers
+
 percent() { awk -v name="$1" -v ticks="$2" -v ns="$3" -v hz="$HZ" 'BEGIN {printf "cpu.%s=%.0f ", name, 100e9 * ticks / hz / ns}'; }
 
 # ---- the store and the target
@@ -115,10 +154,16 @@ percent() { awk -v name="$1" -v ticks="$2" -v ns="$3" -v hz="$HZ" 'BEGIN {printf
 # append-only file within a run.
 store_start() # name
 {
+    rm -rf "${WORK:?}/$1"
+    mkdir -p "$WORK/$1"
+    store_run "$1"
+}
+
+store_run() # name: with what its folder holds
+{
     local folder=$WORK/$1
 
-    rm -rf "$folder"
-    mkdir -p "$folder"
+    rm -f "$folder/s.sock"
     "$STORE_SERVER" --port 0 --unixsocket "$folder/s.sock" --dir "$folder" --save '' --daemonize no --appendonly yes \
         --appendfsync "${FSYNC:-always}" --auto-aof-rewrite-percentage 0 --maxmemory-policy noeviction \
         --logfile "$folder/log" >/dev/null 2>&1 &
@@ -134,15 +179,23 @@ store_stop() # name
     rm -rf "${WORK:?}/$1"
 }
 
+sink_run() # name port [arguments of bench-sink]
+{
+    local name=$1 port=$2
+
+    shift 2
+    "$BUILD/tests/bench/bench-sink" --port "$port" --log "$WORK/$name.log" "$@" 2>"$WORK/$name.err" &
+    started "$name" $!
+    wait_for 10 port_is_open "$port" || die "the target did not start: $(cat "$WORK/$name.err")"
+}
+
 sink_start()
 {
     SINK_PORT=$(free_port)
-    "$BUILD/tests/bench/bench-sink" --port "$SINK_PORT" --log "$WORK/sink.log" 2>"$WORK/sink.err" &
-    started sink $!
-    wait_for 10 port_is_open "$SINK_PORT" || die "the target did not start: $(cat "$WORK/sink.err")"
+    sink_run sink "$SINK_PORT"
 }
 
-sink_count() { http_get "$SINK_PORT" /__stats | sed -n 's/.*"recorded":\([0-9]*\).*/\1/p'; }
+sink_count() { http_get "${1:-$SINK_PORT}" /__stats | sed -n 's/.*"recorded":\([0-9]*\).*/\1/p'; } # [port]
 sink_reset() { http_get "$SINK_PORT" /__reset >/dev/null; }
 sink_dump() { http_get "$SINK_PORT" /__dump >/dev/null; }
-sink_has() { [ "$(sink_count)" -ge "$1" ]; }
+sink_has() { [ "$(sink_count "${2:-}")" -ge "$1" ]; } # count [port]
