@@ -45,8 +45,9 @@ struct transfer {
     /* Addresses that it was about to connect to. */
     uint32_t permitted, refused;
     bool is_too_late, is_body_limit, is_header_limit, is_silent;
-    bool is_head_over; /* the blank line behind the headers came */
-    bool is_stale;     /* its connection held an answer to nothing, or had ended */
+    bool is_head_over;     /* the blank line behind the headers came */
+    bool is_stale;         /* its connection held an answer to nothing, or had ended */
+    bool is_set_for_posts; /* its options are those of any POST without credentials */
     int64_t began_mono_ms, first_byte_timeout_ms;
     const char *target;
     struct span subject;
@@ -70,7 +71,12 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
         return CURL_SOCKET_BAD; /* the next address is tried */
     }
     transfer->permitted++;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return curl_uv_open(transfer->owner->bridge, address);
+}
+
+static int on_close_socket(void *arg, curl_socket_t socket)
+{
+    return curl_uv_close(arg, socket);
 }
 
 static bool is_refused_address(const struct transfer *transfer)
@@ -208,7 +214,6 @@ static void recycle(struct transfer *transfer)
         transfer_free(transfer);
         return;
     }
-    curl_easy_reset(transfer->easy);
     transfer->next_idle = owner->idle;
     owner->idle = transfer;
     owner->idle_count++;
@@ -271,6 +276,7 @@ static bool start_afresh(struct transfer *transfer)
         return false;
     }
     transfer->is_stale = false;
+    transfer->is_set_for_posts = false;
     curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT, 1L);
     return curl_uv_add(transfer->owner->bridge, transfer->easy) == 0;
 }
@@ -363,16 +369,31 @@ static void prepare(struct transfer *transfer, struct transfers *owner,
                                                               : owner->limits.max_response_bytes);
 }
 
-/* What every request of ours has; curl_easy_reset undid it. */
-static void set_rules(struct transfer *transfer)
+static bool is_method(const struct transfer_request *request, const char *method)
+{
+    return strcmp(request->method, method) == 0;
+}
+
+/* What every request of ours has. Mostly a POST follows a POST: then all of it stands already, and
+ * what differs is set anyway. */
+static void set_rules(struct transfer *transfer, const struct transfer_request *request)
 {
     CURL *easy = transfer->easy;
+    const bool is_post =
+        !is_method(request, "GET") && !is_method(request, "HEAD") && !request->username;
 
+    if (is_post && transfer->is_set_for_posts) {
+        return;
+    }
+    curl_easy_reset(easy);
+    transfer->is_set_for_posts = is_post;
     curl_options_set(easy, &transfer->owner->limits);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->owner->bridge);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -405,9 +426,9 @@ static void set_method(struct transfer *transfer, const struct transfer_request 
 {
     CURL *easy = transfer->easy;
 
-    if (strcmp(request->method, "GET") == 0) {
+    if (is_method(request, "GET")) {
         curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    } else if (strcmp(request->method, "HEAD") == 0) {
+    } else if (is_method(request, "HEAD")) {
         curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
     } else {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
@@ -439,7 +460,7 @@ int transfer_start(struct transfers *transfers, const struct transfer_request *r
     transfer->started = started;
     transfer->done = done;
     transfer->arg = arg;
-    set_rules(transfer);
+    set_rules(transfer, request);
     set_method(transfer, request);
     curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     err = curl_easy_setopt(transfer->easy, CURLOPT_URL, request->url) == CURLE_OK ? 0 : -ENOMEM;
