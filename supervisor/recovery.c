@@ -12,8 +12,11 @@
 #include "common/base/log.h"
 #include "supervisor/recovery_private.h"
 
-#define RETRY_MIN_MS 50
-#define RETRY_MAX_MS 1000
+#define RETRY_MIN_MS    50
+#define RETRY_MAX_MS    1000
+#define PART_SESSIONS   64
+#define TOKEN_BYTES_MAX 4096
+#define PART_BYTES      (256U << 10) /* of encoded names and tokens; a part is full at half of it */
 
 struct job {
     struct sweep sweep; /* first: a sweep's callback gets its job */
@@ -42,64 +45,144 @@ static void sweep_answered(struct sweep *sweep)
     sweep->done(sweep);
 }
 
-struct recovering {
-    struct sweep *sweep;
-    uint32_t partition;
-    int reason;
+/* What is taken back in one partition: in calls of a bounded size, one after the other, so that the
+ * store serves others between them and its connections' queues never fill. */
+struct part {
+    struct part *next;
+    struct buf list;
+    uint32_t count;
+    int8_t reasons[PART_SESSIONS];
 };
 
-static void on_recovered(enum store_result result, bool yes, void *arg)
-{
-    struct recovering *one = arg;
-    struct sweep *sweep = one->sweep;
+struct taking {
+    struct sweep *sweep;
+    uint32_t partition;
+    struct part *first, *last;
+};
 
-    if (result != STORE_OK) {
-        sweep->failures++;
-    } else if (yes) {
-        sweep->recovered++;
-        sweep->dirty |= UINT64_C(1) << one->partition;
-        metrics_add(sweep->recovery->options.metrics, METRIC_locks_recovered_total,
-                    (size_t)one->reason, 1);
+static void free_parts(struct taking *taking)
+{
+    while (taking->first) {
+        struct part *part = taking->first;
+
+        taking->first = part->next;
+        buf_done(&part->list);
+        free(part);
     }
-    free(one);
-    sweep_answered(sweep);
 }
 
-static void take_back(struct sweep *sweep, const struct held_session *held, int reason)
-{
-    struct recovering *one = malloc(sizeof(*one));
+static void take_next(struct taking *taking);
 
-    if (!one) {
-        sweep->failures++; /* the pass is repeated */
+static void count_taken(struct taking *taking, const struct part *part, struct span flags)
+{
+    struct sweep *sweep = taking->sweep;
+
+    for (size_t i = 0; i < part->count && i < flags.len; i++) {
+        if (flags.ptr[i] == '1') {
+            sweep->recovered++;
+            sweep->dirty |= UINT64_C(1) << taking->partition;
+            metrics_add(sweep->recovery->options.metrics, METRIC_locks_recovered_total,
+                        (size_t)part->reasons[i], 1);
+        }
+    }
+}
+
+static void on_taken(enum store_result result, struct span flags, void *arg)
+{
+    struct taking *taking = arg;
+    struct part *part = taking->first;
+
+    if (result != STORE_OK || flags.len != part->count) {
+        taking->sweep->failures++;
+    }
+    count_taken(taking, part, flags);
+    taking->first = part->next;
+    buf_done(&part->list);
+    free(part);
+    take_next(taking);
+}
+
+static void take_next(struct taking *taking)
+{
+    struct sweep *sweep = taking->sweep;
+
+    if (sweep->recovery->is_stopped) {
+        free_parts(taking);
+    }
+    if (!taking->first) {
+        free(taking);
+        sweep_answered(sweep);
         return;
     }
-    *one = (struct recovering){
-        .sweep = sweep,
-        .partition = partition_of(held->workspace.ptr, held->workspace.len),
-        .reason = reason,
-    };
-    sweep->outstanding++;
-    store_recover(sweep->recovery->options.store, held->workspace, held->session, held->token,
-                  on_recovered, one);
+    store_recover(sweep->recovery->options.store, taking->partition,
+                  (struct span){taking->first->list.bytes, taking->first->list.len}, on_taken,
+                  taking);
+}
+
+/* The part that has room. NULL: out of memory. */
+static struct part *open_part(struct taking *taking)
+{
+    struct part *part = taking->last;
+
+    if (part && part->count < PART_SESSIONS && part->list.len < PART_BYTES / 2) {
+        return part;
+    }
+    part = calloc(1, sizeof(*part));
+    if (!part) {
+        return NULL;
+    }
+    buf_init(&part->list, PART_BYTES);
+    if (taking->last) {
+        taking->last->next = part;
+    } else {
+        taking->first = part;
+    }
+    taking->last = part;
+    return part;
+}
+
+/* Without memory the pass is repeated. */
+static void add(struct taking *taking, const struct held_session *held, int reason)
+{
+    struct part *part = open_part(taking);
+
+    if (part && store_recover_list(&part->list, held->workspace, held->session, held->token) == 0) {
+        part->reasons[part->count++] = (int8_t)reason;
+        return;
+    }
+    taking->sweep->failures++;
+    if (part) {
+        part->count = 0; /* the list is lost as a whole */
+        buf_reset(&part->list);
+    }
 }
 
 static void on_held(enum store_result result, const struct held_session *held, size_t count,
                     void *arg)
 {
-    struct sweep *sweep = arg;
+    struct looking *looking = arg;
+    struct sweep *sweep = looking->sweep;
+    struct taking *taking = calloc(1, sizeof(*taking));
 
-    if (result != STORE_OK || sweep->recovery->is_stopped) {
+    if (result != STORE_OK || sweep->recovery->is_stopped || !taking) {
         sweep->failures++;
         count = 0;
     }
+    if (!taking) {
+        sweep_answered(sweep);
+        return;
+    }
+    taking->sweep = sweep;
+    taking->partition = looking->partition;
     for (size_t i = 0; i < count; i++) {
         const int reason = sweep->judge(sweep, &held[i]);
 
-        if (reason >= 0) {
-            take_back(sweep, &held[i], reason);
+        /* One longer than any of ours was written by others, and goes with its time to live. */
+        if (reason >= 0 && held[i].token.len <= TOKEN_BYTES_MAX) {
+            add(taking, &held[i], reason);
         }
     }
-    sweep_answered(sweep);
+    take_next(taking);
 }
 
 void sweep_start(struct sweep *sweep, uint32_t first_partition, uint32_t count)
@@ -109,8 +192,11 @@ void sweep_start(struct sweep *sweep, uint32_t first_partition, uint32_t count)
     sweep->recovered = 0;
     sweep->outstanding = count;
     for (uint32_t i = 0; i < count; i++) {
+        struct looking *looking = &sweep->looking[first_partition + i];
+
+        *looking = (struct looking){sweep, first_partition + i};
         store_held(sweep->recovery->options.store, first_partition + i, span_of(sweep->prefix.text),
-                   on_held, sweep);
+                   on_held, looking);
     }
 }
 

@@ -15,6 +15,11 @@
 struct sweep;
 /* The label under which a session is to be recovered, or -1: leave it. */
 typedef int sweep_judge(struct sweep *sweep, const struct held_session *held);
+/* A partition whose locks were asked for. */
+struct looking {
+    struct sweep *sweep;
+    uint32_t partition;
+};
 struct sweep {
     struct recovery *recovery;
     sweep_judge *judge;
@@ -24,6 +29,7 @@ struct sweep {
     uint32_t outstanding; /* answers to come */
     uint32_t failures;
     uint32_t recovered;
+    struct looking looking[PARTITION_COUNT];
 };
 void sweep_start(struct sweep *sweep, uint32_t first_partition, uint32_t count);
 

@@ -8,12 +8,14 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/core/buf.h"
 #include "common/core/keys.h"
 #include "worker/claim.h"
 #include "worker/delivery.h"
 #include "worker/held.h"
 #include "worker/worker.h"
 
+#define RECOVER_LIST_MAX    (16U << 10)
 #define PARTITIONS_PER_LOOK 4 /* with a heartbeat of 500 ms: all of them in 8 s */
 
 enum look {
@@ -43,6 +45,24 @@ static void on_given_back(enum store_result result, bool yes, void *arg)
     (void)arg;
 }
 
+static void on_taken_back(enum store_result result, struct span flags, void *arg)
+{
+    (void)flags;
+    on_given_back(result, true, arg);
+}
+
+static void take_back(struct store *store, const struct held_session *held)
+{
+    struct buf list;
+
+    buf_init(&list, RECOVER_LIST_MAX);
+    if (store_recover_list(&list, held->workspace, held->session, held->token) == 0) {
+        store_recover(store, partition_of(held->workspace.ptr, held->workspace.len),
+                      (struct span){list.bytes, list.len}, on_taken_back, NULL);
+    }
+    buf_done(&list);
+}
+
 static void judge(struct worker *worker, const struct reconcile *reconcile,
                   const struct held_session *held)
 {
@@ -56,8 +76,7 @@ static void judge(struct worker *worker, const struct reconcile *reconcile,
     if (token.incarnation != reconcile->own.incarnation) {
         log_info("recovering a session of an earlier process in this slot", "slot",
                  LOG_I64(token.slot));
-        store_recover(worker->store, held->workspace, held->session, held->token, on_given_back,
-                      NULL);
+        take_back(worker->store, held);
         return;
     }
     const struct delivery *delivery = held_find(worker->held, held->workspace, held->session);

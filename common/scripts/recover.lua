@@ -1,15 +1,23 @@
 #!lua flags=allow-oom
--- Takes a session back from a process that died: only if its lock still holds that token, or is gone.
--- KEYS[1] the session's queue. Other sessions are untouched.
+-- Takes sessions back from processes that died: each only if its lock still holds that token, or is gone. KEYS[1] the
+-- partition's index of locks. ARGV[3] a line for each: workspace, session, token, encoded, with a blank behind each.
+-- Answers a 1 for each where something was taken back, a 0 for the others. Other sessions are untouched.
 -- include: core
 -- include: lock
-local ws, ses, token = ARGV[3], ARGV[4], ARGV[5]
 
-local owner = holder(ws, ses)
-if owner and owner ~= token then
-  return 0
+local function recover(ws, ses, token)
+  local owner = holder(ws, ses)
+  if owner and owner ~= token then
+    return '0'
+  end
+  local was_locked = owner or call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
+  local staged = recover_staged(ws, ses)
+  unlock(ws, ses)
+  return (was_locked or staged > 0) and '1' or '0'
 end
-local was_locked = owner or call('ZSCORE', 'outboxlive' .. tag, ws .. ':' .. ses)
-local staged = recover_staged(ws, ses)
-unlock(ws, ses)
-return (was_locked or staged > 0) and 1 or 0
+
+local flags = {}
+for ws, ses, token in ARGV[3]:gmatch('(%S+) (%S+) (%S*) ') do
+  flags[#flags + 1] = recover(ws, ses, decode(token))
+end
+return table.concat(flags)

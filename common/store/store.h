@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/settings.h"
+#include "common/core/buf.h"
 #include "common/core/ids.h"
 #include "common/core/lifecycle.h"
 #include "common/core/span.h"
@@ -201,10 +202,14 @@ typedef void store_held_cb(enum store_result result, const struct held_session *
  * deadline. */
 void store_held(struct store *store, uint32_t partition, struct span prefix, store_held_cb *cb,
                 void *arg);
-/* Takes a session back: only if its lock still holds this token or is gone. yes: something was
- * recovered. */
-void store_recover(struct store *store, struct span workspace, struct span session,
-                   struct span token, store_flag_cb *cb, void *arg);
+/* Adds a session to those that one call takes back. 0; -ENOMEM: the list is full, or memory is. */
+int store_recover_list(struct buf *list, struct span workspace, struct span session,
+                       struct span token);
+/* Takes sessions of one partition back: each only if its lock still holds that token or is gone.
+ * `flags`: in their order '1' for each where something was recovered, else '0'. */
+typedef void store_flags_cb(enum store_result result, struct span flags, void *arg);
+void store_recover(struct store *store, uint32_t partition, struct span list, store_flags_cb *cb,
+                   void *arg);
 
 /* The next few open entries of a partition, from the newest (0) or a place that the last answer
  * gave: those that no claim would find (a store restored from pieces) are put back where one

@@ -1,4 +1,5 @@
 /* Recovery: what is locked, and taking it back. Contract §8. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "common/store/store_claim_reply.h"
@@ -73,25 +74,48 @@ void store_held(struct store *store, uint32_t partition, struct span prefix, sto
     call_send(&call, read_held, (void (*)(void))cb, arg);
 }
 
+/* A token is whatever stands in the lock: also longer than any of ours. */
+static void append_encoded(struct buf *list, struct span raw)
+{
+    char encoded[64 * 3 + 1];
+
+    while (raw.len > 0) {
+        const size_t part = raw.len < 64 ? raw.len : 64;
+        const int64_t len = percent_encode(raw.ptr, part, encoded, sizeof(encoded));
+
+        (void)buf_append(list, encoded, len > 0 ? (size_t)len : 0);
+        raw.ptr += part;
+        raw.len -= part;
+    }
+    (void)buf_append(list, " ", 1);
+}
+
+int store_recover_list(struct buf *list, struct span workspace, struct span session,
+                       struct span token)
+{
+    append_encoded(list, workspace);
+    append_encoded(list, session);
+    append_encoded(list, token);
+    return list->failed ? -ENOMEM : 0;
+}
+
 static void read_recover(struct pending *pending, enum store_result result,
                          const struct redisReply *reply)
 {
-    store_flag_cb *cb = (store_flag_cb *)pending->cb;
+    store_flags_cb *cb = (store_flags_cb *)pending->cb;
+    const struct span flags = result == STORE_OK ? reply_span(reply) : (struct span){NULL, 0};
 
-    cb(result, result == STORE_OK && reply_number(reply) != 0, pending->arg);
+    cb(result, flags, pending->arg);
 }
 
-void store_recover(struct store *store, struct span workspace, struct span session,
-                   struct span token, store_flag_cb *cb, void *arg)
+void store_recover(struct store *store, uint32_t partition, struct span list, store_flags_cb *cb,
+                   void *arg)
 {
-    const uint32_t p = partition_of(workspace.ptr, workspace.len);
     struct call call;
 
-    call_init(&call, store, SCRIPT_RECOVER, p);
-    call_key(&call, "outboxq", p, workspace, session);
-    call_encoded(&call, workspace);
-    call_encoded(&call, session);
-    call_span(&call, token);
+    call_init(&call, store, SCRIPT_RECOVER, partition);
+    call_key(&call, "outboxlive", partition, (struct span){0}, (struct span){0});
+    call_span(&call, list);
     call_send(&call, read_recover, (void (*)(void))cb, arg);
 }
 

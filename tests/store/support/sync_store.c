@@ -392,12 +392,22 @@ bool sync_hold(struct sync_store *s, const struct taken *taken, int64_t delay_ms
     return w.yes;
 }
 
+static void on_flags(enum store_result result, struct span flags, void *arg)
+{
+    on_flag(result, flags.len == 1 && flags.ptr[0] == '1', arg);
+}
+
 bool sync_recover(struct sync_store *s, const char *ws, const char *ses, const char *token)
 {
     struct waiting w = {0};
+    struct buf list;
 
-    store_recover(s->store, span_of(ws), span_of(ses), span_of(token), on_flag, &w);
+    buf_init(&list, 65536);
+    assert_int_equal(store_recover_list(&list, span_of(ws), span_of(ses), span_of(token)), 0);
+    store_recover(s->store, partition_of(ws, strlen(ws)), (struct span){list.bytes, list.len},
+                  on_flags, &w);
     run_until(s, &w, "recover");
+    buf_done(&list);
     return w.yes;
 }
 
