@@ -97,8 +97,8 @@ class OneServer(BatchTest):
         partition = harness.partition('counted')
         with contextlib.closing(self.server.valkey()) as valkey:
             events = [dict(zip(e[1][::2], e[1][1::2])) for e in valkey('XRANGE', f'outboxev:{{{partition}}}', '-', '+')]
-        mine = [e['clientMessageID'] for e in events if e['workspaceID'] == 'counted' and e['type'] == 'accepted']
-        self.assertEqual(mine, [f'e{n}' for n in range(9)])
+        mine = [e[b'clientMessageID'] for e in events if e[b'workspaceID'] == b'counted' and e[b'type'] == b'accepted']
+        self.assertEqual(mine, [b'e%d' % n for n in range(9)])
 
     def test_repeats_get_the_original_and_another_body_is_refused(self):
         self.pause('again')
