@@ -1,16 +1,18 @@
 #!lua
 -- Some messages of one partition in, in order, each once: what accept.lua does with one of them, and what they share (markers,
--- counts, indexes) written once for all. KEYS[1] the first one's queue; ARGV[3] session_cap, then of each message: ws, ses, id,
--- cmid, digest, kind, flags, user, body, the number of those that it waits for, and those, encoded.
+-- counts, indexes) written once for all. KEYS[1] the first one's queue; ARGV[3] session_cap, ARGV[4] all bodies in one (the server
+-- reads a long argument at once, but 16 KB of short ones between two fsyncs), then of each message: ws, ses, id, cmid, digest, kind,
+-- flags, user, its body's length, the number of those that it waits for, and those, encoded.
 -- Returns of each: 1 (accepted under its ID, pending), or {what, ID, status, acceptedAt}; `now` stands before them.
 -- 'failed': what the store holds where it would go can't be worked with; nothing behind it in its session is accepted either.
 -- include: base
 -- include: trace
-local cap = tonumber(ARGV[3])
-local places, markers, marker_of = {}, {}, {}
-local at = 4
+local cap, bodies = tonumber(ARGV[3]), ARGV[4]
+local places, markers, marker_of, body_of = {}, {}, {}, {}
+local at, body_at = 5, 1
 while ARGV[at] do
-  places[#places + 1] = at
+  places[#places + 1], body_of[at] = at, body_at
+  body_at = body_at + tonumber(ARGV[at + 8])
   if ARGV[at + 3] ~= '' then
     local marker = key('outboxdedupe', ARGV[at], ARGV[at + 1], encode(ARGV[at + 3]))
     markers[#markers + 1], marker_of[at] = marker, marker
@@ -43,7 +45,8 @@ local function lane_at(ws, ses)
 end
 
 local function accept(from)
-  local ws, ses, id, cmid, digest, kind, flags, user, body = unpack(ARGV, from, from + 8)
+  local ws, ses, id, cmid, digest, kind, flags, user, size = unpack(ARGV, from, from + 8)
+  local body = bodies:sub(body_of[from], body_of[from] + tonumber(size) - 1)
   local marker = marker_of[from]
   local first = marker and firsts[marker]
   local lane = lane_at(ws, ses)

@@ -9,7 +9,8 @@
 #include "common/store/store_internal.h"
 
 #define BYTES_MAX    (256U << 20) /* the longest message, encoded, and what stands before it */
-#define ARGS_LEAD    3            /* partition, events kept, cap */
+#define ARGS_LEAD    4            /* partition, events kept, cap, bodies */
+#define ARG_BODIES   3            /* where they stand: known when all are there */
 #define ARGS_PLAIN   10           /* of a message that waits for nobody */
 #define ARGS_AT_ONCE 256
 
@@ -19,8 +20,8 @@ struct place {
 
 struct accept_many {
     struct store *store;
-    struct buf bytes;
-    struct place *args; /* owned */
+    struct buf bytes, bodies;
+    struct place *args; /* owned; in `bytes` */
     size_t argc, cap, count;
     struct place key;
     uint32_t partition;
@@ -84,6 +85,7 @@ struct accept_many *accept_many_create(struct store *store, uint32_t partition)
     many->store = store;
     many->partition = partition;
     buf_init(&many->bytes, BYTES_MAX);
+    buf_init(&many->bodies, BYTES_MAX);
     return many;
 }
 
@@ -96,6 +98,7 @@ void accept_many_destroy(struct accept_many **many_ptr)
     }
     *many_ptr = NULL;
     buf_done(&many->bytes);
+    buf_done(&many->bodies);
     free(many->args);
     free(many);
 }
@@ -113,6 +116,7 @@ static void put_lead(struct accept_many *many, const struct accept_request *firs
     put_number(many, many->partition);
     put_number(many, many->store->events_max);
     put_number(many, first->session_cap);
+    put_arg(many, (struct span){"", 0}); /* ARG_BODIES */
 }
 
 static void put_message(struct accept_many *many, const struct accept_request *request)
@@ -133,13 +137,12 @@ static void put_message(struct accept_many *many, const struct accept_request *r
     put_arg(many, body->kind);
     put_arg(many, request->flags);
     put_arg(many, body->user_id);
-    struct place *stored = &many->args[many->argc++];
+    const size_t before = many->bodies.len;
 
-    stored->at = many->bytes.len;
-    if (entry_body_encode(body, &many->bytes) < 0) {
-        many->bytes.failed = true;
+    if (entry_body_encode(body, &many->bodies) < 0) {
+        many->bodies.failed = true;
     }
-    stored->len = many->bytes.len - stored->at;
+    put_number(many, (uint32_t)(many->bodies.len - before));
     put_number(many, body->depends_on_count);
     for (uint32_t i = 0; i < body->depends_on_count; i++) {
         put_arg(many, encode(many, body->depends_on[i], ws_room));
@@ -157,7 +160,8 @@ static size_t size_of(const struct accept_request *request)
 int accept_many_add(struct accept_many *many, const struct accept_request *request)
 {
     if (many->count == ACCEPT_MANY_MAX ||
-        (many->count > 0 && many->bytes.len + size_of(request) > ACCEPT_MANY_BYTES)) {
+        (many->count > 0 &&
+         many->bytes.len + many->bodies.len + size_of(request) > ACCEPT_MANY_BYTES)) {
         return -ENOSPC;
     }
     if (!reserve(many, ARGS_LEAD + ARGS_PLAIN + request->body->depends_on_count)) {
@@ -224,13 +228,14 @@ void accept_many_send(struct accept_many **many_ptr, store_accept_many_cb *cb, v
 {
     struct accept_many *many = *many_ptr;
     struct span *argv = calloc(many->argc + 1, sizeof(*argv));
-    const bool is_whole = argv && !many->bytes.failed;
+    const bool is_whole = argv && !many->bytes.failed && !many->bodies.failed;
     struct span key = {0};
 
     for (size_t i = 0; is_whole && i < many->argc; i++) {
         argv[i] = (struct span){many->bytes.bytes + many->args[i].at, many->args[i].len};
     }
     if (is_whole) {
+        argv[ARG_BODIES] = (struct span){many->bodies.bytes, many->bodies.len};
         key = (struct span){many->bytes.bytes + many->key.at, many->key.len};
     }
     call_send_args(many->store, SCRIPT_ACCEPT_MANY, key, is_whole ? many->argc : 0, argv, true,
