@@ -1,8 +1,8 @@
 #!lua
 -- Some messages of one partition in, in order, each once: what accept.lua does with one of them, and what they share (markers,
--- counts, indexes) written once for all. KEYS[1] the first one's queue; ARGV[3] session_cap, ARGV[4] all bodies in one (the server
--- reads a long argument at once, but 16 KB of short ones between two fsyncs), then of each message: ws, ses, id, cmid, digest, kind,
--- flags, user, its body's length, the number of those that it waits for, and those, encoded.
+-- counts, indexes) written once for all. KEYS[1] the first one's queue; ARGV[3] session_cap, ARGV[4] all bodies in one (the
+-- server reads a long argument at once, but 16 KB of short ones between two fsyncs), then of each message: ws, ses, id, cmid,
+-- digest, kind, flags, user, its body's length, the number of those that it waits for, and those. What keys hold is encoded.
 -- Returns of each: 1 (accepted under its ID, pending), or {what, ID, status, acceptedAt}; `now` stands before them.
 -- 'failed': what the store holds where it would go can't be worked with; nothing behind it in its session is accepted either.
 -- include: base
@@ -14,7 +14,7 @@ while ARGV[at] do
   places[#places + 1], body_of[at] = at, body_at
   body_at = body_at + tonumber(ARGV[at + 8])
   if ARGV[at + 3] ~= '' then
-    local marker = key('outboxdedupe', ARGV[at], ARGV[at + 1], encode(ARGV[at + 3]))
+    local marker = key('outboxdedupe', ARGV[at], ARGV[at + 1], ARGV[at + 3])
     markers[#markers + 1], marker_of[at] = marker, marker
   end
   at = at + 10 + tonumber(ARGV[at + 9])
@@ -46,6 +46,7 @@ end
 
 local function accept(from)
   local ws, ses, id, cmid, digest, kind, flags, user, size = unpack(ARGV, from, from + 8)
+  cmid = decode(cmid)
   local body = bodies:sub(body_of[from], body_of[from] + tonumber(size) - 1)
   local marker = marker_of[from]
   local first = marker and firsts[marker]

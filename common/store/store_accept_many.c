@@ -47,9 +47,9 @@ static void put_number(struct accept_many *many, uint32_t number)
 }
 
 /* Names that a request may hold fit; a longer one fails the buffer, and with it the call. */
-static struct span encode(struct accept_many *many, struct span raw, char room[SESSION_ENC_MAX + 1])
+static struct span encode(struct accept_many *many, struct span raw, char room[CMID_ENC_MAX + 1])
 {
-    const int64_t len = percent_encode(raw.ptr, raw.len, room, SESSION_ENC_MAX + 1);
+    const int64_t len = percent_encode(raw.ptr, raw.len, room, CMID_ENC_MAX + 1);
 
     if (len < 0) {
         many->bytes.failed = true;
@@ -108,7 +108,7 @@ void accept_many_destroy(struct accept_many **many_ptr)
 static void put_lead(struct accept_many *many, const struct accept_request *first, struct span ws,
                      struct span ses)
 {
-    char key[32 + WORKSPACE_ENC_MAX + SESSION_ENC_MAX];
+    char key[32 + 2 * CMID_ENC_MAX];
     const int len = snprintf(key, sizeof(key), "outboxq:{%u}:%.*s:%.*s", many->partition,
                              (int)ws.len, ws.ptr, (int)ses.len, ses.ptr);
 
@@ -122,7 +122,7 @@ static void put_lead(struct accept_many *many, const struct accept_request *firs
 static void put_message(struct accept_many *many, const struct accept_request *request)
 {
     const struct entry_body *body = request->body;
-    char ws_room[SESSION_ENC_MAX + 1], ses_room[SESSION_ENC_MAX + 1];
+    char ws_room[CMID_ENC_MAX + 1], ses_room[CMID_ENC_MAX + 1], room[CMID_ENC_MAX + 1];
     const struct span ws = encode(many, request->workspace, ws_room);
     const struct span ses = encode(many, request->session, ses_room);
 
@@ -132,7 +132,7 @@ static void put_message(struct accept_many *many, const struct accept_request *r
     put_arg(many, ws);
     put_arg(many, ses);
     put_arg(many, request->id);
-    put_arg(many, body->client_message_id);
+    put_arg(many, encode(many, body->client_message_id, room));
     put_arg(many, request->digest);
     put_arg(many, body->kind);
     put_arg(many, request->flags);
@@ -145,7 +145,7 @@ static void put_message(struct accept_many *many, const struct accept_request *r
     put_number(many, (uint32_t)(many->bodies.len - before));
     put_number(many, body->depends_on_count);
     for (uint32_t i = 0; i < body->depends_on_count; i++) {
-        put_arg(many, encode(many, body->depends_on[i], ws_room));
+        put_arg(many, encode(many, body->depends_on[i], room));
     }
 }
 
