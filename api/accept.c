@@ -3,21 +3,18 @@
 #include <string.h>
 
 #include "api/accept_form.h"
+#include "api/accept_lane.h"
+#include "api/accept_outcome.h"
 #include "api/api.h"
 #include "api/json_out.h"
 #include "api/request.h"
 #include "api/server.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/base/settings.h"
-#include "common/core/payload_value.h"
-#include "common/core/template.h"
 #include "common/shm/metrics.h"
 #include "common/store/store.h"
 
-#define JSON_TYPE       "application/json"
-#define TRACEPARENT_MAX 128
-#define GLOBAL_LANE     "global"
+#define JSON_TYPE "application/json"
 
 static void count(const struct request *request, struct api *api, enum label_accept_result result)
 {
@@ -26,66 +23,15 @@ static void count(const struct request *request, struct api *api, enum label_acc
                        clock_mono_ns() - request->complete_ns);
 }
 
-/* ---- the lane of a kind ---- */
-
-struct lane_values {
-    const struct request *request;
-    const struct accept_form *form;
-    char room[PAYLOAD_VALUE_ROOM];
-};
-
-static int lane_value(void *arg, struct span place, struct span *ret)
-{
-    static const char payload[] = "payload.";
-    struct lane_values *values = arg;
-    const struct entry_body *body = &values->form->body;
-
-    if (span_equal(place, span_of("workspace"))) {
-        *ret = values->request->params.workspace;
-    } else if (span_equal(place, span_of("clientMessageID"))) {
-        *ret = body->client_message_id;
-    } else if (span_equal(place, span_of("userID"))) {
-        *ret = body->user_id;
-    } else if (place.len > sizeof(payload) - 1 &&
-               memcmp(place.ptr, payload, sizeof(payload) - 1) == 0) {
-        const struct span path = {place.ptr + sizeof(payload) - 1,
-                                  place.len - (sizeof(payload) - 1)};
-
-        return payload_value_text(payload_value(accept_form_payload(values->form), path),
-                                  values->room, ret);
-    } else {
-        return -1;
-    }
-    return 0;
-}
-
 /* The session of the path, or the lane that the kind names. False: *form holds the detail. */
 static bool find_session(struct request *request, const struct kind *kind, struct accept_form *form)
 {
-    struct lane_values values = {.request = request, .form = form};
-    struct span place = {"", 0};
-    struct buf lane;
-
     if (request->route == ROUTE_ACCEPT) {
         request->session = request->params.session;
         return true;
     }
-    if (!kind || !kind->lane) {
-        request->session = span_of(GLOBAL_LANE);
-        return true;
-    }
-    buf_init(&lane, sizeof(request->lane));
-    const bool is_filled = template_lane(kind->lane, lane_value, &values, &lane, &place) == 0;
-
-    if (is_filled) {
-        memcpy(request->lane, lane.bytes, lane.len);
-        request->session = (struct span){request->lane, lane.len};
-    } else {
-        snprintf(form->json.detail, sizeof(form->json.detail), "no value for {%.*s}",
-                 (int)place.len, place.ptr);
-    }
-    buf_done(&lane);
-    return is_filled;
+    return accept_lane_find(kind, request->params.workspace, form, request->lane,
+                            &request->session);
 }
 
 /* ---- the answer ---- */
@@ -117,17 +63,6 @@ static void add_location(struct request *request, struct span id)
     request_answer_header(request, "Location", location);
 }
 
-static void log_entry(const char *what, const struct request *request, struct span id)
-{
-    char text[3][SESSION_MAX + 1];
-
-    if (log_wants(LOG_LEVEL_DEBUG)) {
-        log_debug(what, "workspace", span_text(request->params.workspace, text[0], sizeof(text[0])),
-                  "session", span_text(request->session, text[1], sizeof(text[1])), "entry",
-                  span_text(id, text[2], sizeof(text[2])));
-    }
-}
-
 static void on_accepted(enum store_result result, const struct accept_answer *answer, void *arg)
 {
     struct request *request = arg;
@@ -139,35 +74,23 @@ static void on_accepted(enum store_result result, const struct accept_answer *an
         request_store_failed(request, result);
         return;
     }
-    switch (answer->result) {
-    case ACCEPT_ACCEPTED:
-        hints_send(&api->hints, request->params.workspace, request->session);
-        log_entry("entry accepted", request, answer->id);
-        write_accepted(request, answer);
-        count(request, api, LABEL_ACCEPT_RESULT_ACCEPTED);
-        request_answer_out(request, 202, JSON_TYPE);
-        add_location(request, answer->id);
-        request_answer_header(request, "Outbox-Durability", api->durability);
-        return;
-    case ACCEPT_DUPLICATE:
-        write_accepted(request, answer);
-        count(request, api, LABEL_ACCEPT_RESULT_DUPLICATE);
-        request_answer_out(request, 200, JSON_TYPE);
-        request_answer_header(request, "Idempotent-Replay", "true");
-        add_location(request, answer->id);
-        request_answer_header(request, "Outbox-Durability", api->durability);
-        return;
-    case ACCEPT_KEY_REUSE:
-        count(request, api, LABEL_ACCEPT_RESULT_KEY_REUSE);
-        request_problem(request, PROBLEM_KEY_REUSE, (struct span){0});
-        return;
-    case ACCEPT_SESSION_FULL:
-        count(request, api, LABEL_ACCEPT_RESULT_SESSION_FULL);
-        request_problem(request, PROBLEM_SESSION_FULL, (struct span){0});
+    const enum problem_id problem = accept_problem_of(answer->result);
+
+    count(request, api, accept_label_of(answer->result));
+    if (problem != PROBLEM_NONE) {
+        request_problem(request, problem, (struct span){0});
         return;
     }
-    count(request, api, LABEL_ACCEPT_RESULT_OTHER);
-    request_problem(request, PROBLEM_INTERNAL, (struct span){0});
+    if (answer->result == ACCEPT_ACCEPTED) {
+        accept_tell(api, request->params.workspace, request->session, answer->id);
+    }
+    write_accepted(request, answer);
+    request_answer_out(request, answer->result == ACCEPT_ACCEPTED ? 202 : 200, JSON_TYPE);
+    if (answer->result == ACCEPT_DUPLICATE) {
+        request_answer_header(request, "Idempotent-Replay", "true");
+    }
+    add_location(request, answer->id);
+    request_answer_header(request, "Outbox-Durability", api->durability);
 }
 
 static void send_to_store(struct api *api, struct request *request, const struct kind *kind,
@@ -194,11 +117,10 @@ static void send_to_store(struct api *api, struct request *request, const struct
 
 void handle_accept(struct api *api, struct request *request)
 {
-    struct span trace = request_header(request, "traceparent");
     const struct accept_source source = {
         .body = {request->body.bytes, request->body.len},
         .idempotency_key = request_header(request, "Idempotency-Key"),
-        .traceparent = trace.len <= TRACEPARENT_MAX ? trace : (struct span){0},
+        .traceparent = request_traceparent(request),
         .max_text_bytes = api->settings->max_text_bytes,
     };
     struct accept_form form;
@@ -215,9 +137,7 @@ void handle_accept(struct api *api, struct request *request)
         }
     }
     if (problem != PROBLEM_NONE) {
-        count(request, api,
-              problem == PROBLEM_TOO_LARGE ? LABEL_ACCEPT_RESULT_TOO_LARGE
-                                           : LABEL_ACCEPT_RESULT_INVALID);
+        count(request, api, accept_label_of_problem(problem));
         request_problem(request, problem, span_of(form.json.detail));
     }
     accept_form_done(&form);

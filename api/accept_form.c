@@ -12,8 +12,12 @@
 #include "common/core/ids.h"
 #include "common/core/utf8.h"
 
-static const char *const member_names[] = {"clientMessageID", "userID",  "kind",     "text",
-                                           "model",           "payload", "dependsOn"};
+/* The last two: of a line of a batch only. */
+static const char *const member_names[] = {"clientMessageID", "userID",  "kind",      "text",
+                                           "model",           "payload", "dependsOn", "workspaceID",
+                                           "sessionID"};
+
+#define NAMES_OF_LINES 2
 
 static enum problem_id read_kind(struct accept_form *form)
 {
@@ -178,6 +182,28 @@ static enum problem_id make_digest(const struct accept_source *source, struct ac
                : PROBLEM_NONE;
 }
 
+/* Where it goes: what stands in the path of a message that comes alone. */
+static enum problem_id read_place(struct accept_form *form)
+{
+    enum problem_id problem = json_body_text(&form->json, "workspaceID", WORKSPACE_MAX,
+                                             PROBLEM_INVALID_NAME, &form->workspace);
+
+    problem = problem != PROBLEM_NONE ? problem
+                                      : json_body_text(&form->json, "sessionID", SESSION_MAX,
+                                                       PROBLEM_INVALID_NAME, &form->session);
+    if (problem != PROBLEM_NONE) {
+        return problem;
+    }
+    if (!form->workspace.ptr) {
+        return json_body_refuse(&form->json, PROBLEM_MISSING_MEMBER, "workspaceID", "");
+    }
+    if (!workspace_name_is_valid(form->workspace.ptr, form->workspace.len) ||
+        (form->session.ptr && !session_name_is_valid(form->session.ptr, form->session.len))) {
+        return PROBLEM_INVALID_NAME;
+    }
+    return PROBLEM_NONE;
+}
+
 enum problem_id accept_form_read(const struct accept_source *source, struct accept_form *ret)
 {
     struct json_tokens tokens;
@@ -189,7 +215,9 @@ enum problem_id accept_form_read(const struct accept_source *source, struct acce
     problem = problem != PROBLEM_NONE
                   ? problem
                   : json_body_check_names(&ret->json, member_names,
-                                          sizeof(member_names) / sizeof(member_names[0]));
+                                          sizeof(member_names) / sizeof(member_names[0]) -
+                                              (source->is_line ? 0 : NAMES_OF_LINES));
+    problem = problem == PROBLEM_NONE && source->is_line ? read_place(ret) : problem;
     problem = problem != PROBLEM_NONE ? problem : read_members(source, ret, &tokens);
     problem = problem != PROBLEM_NONE ? problem : make_digest(source, ret, &tokens);
     ret->body.traceparent = source->traceparent;

@@ -1,5 +1,5 @@
 /* The body of an accept request, read: what is accepted, or which problem it is. Pure; knows no
- * store and no server. Contract §7, first two rows; §11 limits. */
+ * store and no server. Contract §7, first two rows and POST /v1/batch; §11 limits. */
 #ifndef API_ACCEPT_FORM_H
 #define API_ACCEPT_FORM_H
 
@@ -17,8 +17,10 @@ struct accept_source {
     struct span idempotency_key; /* header; NULL ptr: absent */
     struct span traceparent;     /* header; empty: absent */
     size_t max_text_bytes;       /* the longest text, payload or model */
+    bool is_line;                /* of a batch: it names its workspace, perhaps its session */
 };
 struct accept_form {
+    struct span workspace, session;     /* of a line; session.ptr NULL: it names none */
     struct entry_body body;             /* spans into the source and into `json` */
     struct json_body json;              /* owned; the whole document, and why not */
     char digest[ACCEPT_DIGEST_LEN + 1]; /* hex */

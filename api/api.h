@@ -40,6 +40,7 @@ struct api {
     struct kind_labels kinds; /* of the metrics */
     uint64_t generation;
     bool is_draining;
+    bool is_ending;     /* the store is being closed: it takes no call any more */
     bool has_successor; /* draining, but another API serves: nobody need go away */
 };
 

@@ -21,8 +21,11 @@
     "Location, Outbox-Durability, Idempotent-Replay, Retry-After, WWW-Authenticate, Allow"
 #define TAKEN_HEADERS "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, traceparent"
 
-size_t head_body_max(const struct settings *settings)
+size_t head_body_max(const struct settings *settings, enum route_id route)
 {
+    if (route == ROUTE_BATCH) {
+        return settings->batch_max_bytes;
+    }
     return settings->max_text_bytes * 3 + BODY_ALLOWANCE;
 }
 
@@ -136,19 +139,19 @@ static enum problem_id judge_names(const struct route_params *params)
 
 static enum problem_id judge_body(const struct request *request)
 {
-    static const char json[] = "application/json";
+    const struct span wanted = span_of(route_content_type(request->route));
     const struct span type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
     const struct span length = request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const bool is_json =
-        type.len >= sizeof(json) - 1 && strncasecmp(type.ptr, json, sizeof(json) - 1) == 0 &&
-        (type.len == sizeof(json) - 1 || strchr("; \t", type.ptr[sizeof(json) - 1]));
+    const bool is_wanted = type.len >= wanted.len &&
+                           strncasecmp(type.ptr, wanted.ptr, wanted.len) == 0 &&
+                           (type.len == wanted.len || strchr("; \t", type.ptr[wanted.len]));
     /* The library has checked that it is a number. */
     const unsigned long long announced = length.len > 0 ? strtoull(length.ptr, NULL, 10) : 0;
 
-    if (announced > head_body_max(api_of(request)->settings)) {
+    if (announced > head_body_max(api_of(request)->settings, request->route)) {
         return PROBLEM_TOO_LARGE;
     }
-    return is_json ? PROBLEM_NONE : PROBLEM_UNSUPPORTED_MEDIA_TYPE;
+    return is_wanted ? PROBLEM_NONE : PROBLEM_UNSUPPORTED_MEDIA_TYPE;
 }
 
 /* A browser asks what a page may send; it asks without a token. */
@@ -171,7 +174,7 @@ static enum problem_id judge_request(struct request *request, const struct heade
         return request->allowed ? PROBLEM_METHOD_NOT_ALLOWED : PROBLEM_NOT_FOUND;
     }
     problem = judge_names(&request->params);
-    if (problem == PROBLEM_NONE && route_takes_json(request->route)) {
+    if (problem == PROBLEM_NONE && route_content_type(request->route)) {
         problem = judge_body(request);
     }
     return problem;

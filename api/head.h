@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "api/problem.h"
+#include "api/router.h"
 
 #define HEAD_MAX (16U << 10) /* what PROBLEM_HEADERS_TOO_LARGE says */
 
@@ -21,7 +22,7 @@ bool head_is_refused_at_once(enum problem_id problem);
 void head_answer(struct request *request);
 /* Headers of every answer, for any of them once. */
 void head_add_to_answer(struct request *request);
-/* The longest body that is read. */
-size_t head_body_max(const struct settings *settings);
+/* The longest body of a route that is read. */
+size_t head_body_max(const struct settings *settings, enum route_id route);
 
 #endif

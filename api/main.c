@@ -267,6 +267,7 @@ static void stop(struct process *process)
 {
     struct api *api = &process->api;
 
+    api->is_ending = true;
     server_close(api->server);
     health_close(api->health);
     event_hub_close(api->events);

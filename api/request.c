@@ -13,7 +13,8 @@
 #include "common/base/log.h"
 #include "common/store/store_conn.h"
 
-#define STREAM_BLOCK 1024 /* for clients that know no chunks; others are given what fits */
+#define TRACEPARENT_MAX 128
+#define STREAM_BLOCK    1024 /* for clients that know no chunks; others are given what fits */
 
 struct api *api_of(const struct request *request)
 {
@@ -35,6 +36,13 @@ static struct span look_up(const struct request *request, enum MHD_ValueKind kin
 struct span request_header(const struct request *request, const char *name)
 {
     return look_up(request, MHD_HEADER_KIND, name);
+}
+
+struct span request_traceparent(const struct request *request)
+{
+    const struct span value = request_header(request, "traceparent");
+
+    return value.len <= TRACEPARENT_MAX ? value : (struct span){0};
 }
 
 struct span request_query(const struct request *request, const char *name)
@@ -197,11 +205,20 @@ void request_problem(struct request *request, enum problem_id problem, struct sp
     }
 }
 
-void request_store_failed(struct request *request, enum store_result result)
+enum problem_id request_problem_of_store(enum store_result result, struct span *ret_detail)
 {
     if (result == STORE_FULL) {
-        request_problem(request, PROBLEM_OVERLOADED, (struct span){0});
-        return;
+        *ret_detail = (struct span){0};
+        return PROBLEM_OVERLOADED;
     }
-    request_problem(request, PROBLEM_STORE_UNAVAILABLE, span_of(store_result_help(result)));
+    *ret_detail = span_of(store_result_help(result));
+    return PROBLEM_STORE_UNAVAILABLE;
+}
+
+void request_store_failed(struct request *request, enum store_result result)
+{
+    struct span detail;
+    const enum problem_id problem = request_problem_of_store(result, &detail);
+
+    request_problem(request, problem, detail);
 }

@@ -76,6 +76,9 @@ struct request {
 /* The value of a request header; ptr NULL if absent. */
 struct span request_header(const struct request *request, const char *name);
 
+/* The header that goes on to the target; empty if absent, or too long to be one. */
+struct span request_traceparent(const struct request *request);
+
 /* The value of a parameter behind the `?`, as it stands there (not unescaped); ptr NULL if absent.
  */
 struct span request_query(const struct request *request, const char *name);
@@ -100,6 +103,8 @@ void request_answer(struct request *request, unsigned status, const char *conten
 void request_answer_out(struct request *request, unsigned status, const char *content_type);
 /* detail may be empty. */
 void request_problem(struct request *request, enum problem_id problem, struct span detail);
+/* What the store's answer, which is not STORE_OK, is called, and a detail for people (or empty). */
+enum problem_id request_problem_of_store(enum store_result result, struct span *ret_detail);
 /* 503 with Retry-After: the store did not answer, or not with yes. */
 void request_store_failed(struct request *request, enum store_result result);
 /* request->stream. */

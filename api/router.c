@@ -1,7 +1,7 @@
 /* Matches paths against the table, segment by segment. */
 #include "api/router.h"
 
-enum body_rule { BODY_NONE, BODY_JSON };
+enum body_rule { BODY_NONE, BODY_JSON, BODY_NDJSON };
 
 enum route_access {
     ACCESS_OPEN,
@@ -73,9 +73,15 @@ bool route_has_workspace(enum route_id route)
     return route < ROUTE_COUNT && strstr(routes[route].pattern, "{ws}");
 }
 
-bool route_takes_json(enum route_id route)
+const char *route_content_type(enum route_id route)
 {
-    return route < ROUTE_COUNT && routes[route].body == BODY_JSON;
+    static const char *const types[] = {
+        [BODY_NONE] = NULL,
+        [BODY_JSON] = "application/json",
+        [BODY_NDJSON] = "application/x-ndjson",
+    };
+
+    return route < ROUTE_COUNT ? types[routes[route].body] : NULL;
 }
 
 bool route_is_accept(enum route_id route)

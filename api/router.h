@@ -48,7 +48,8 @@ enum access_role route_least_role(enum route_id route);
 /* Whether its path names the workspace that it is about; else its handler shows only what the
  * caller may see (request_may_see). */
 bool route_has_workspace(enum route_id route);
-bool route_takes_json(enum route_id route);
+/* The type that its body must have; NULL: it takes none. */
+const char *route_content_type(enum route_id route);
 /* Whether its requests are counted as accepts. */
 bool route_is_accept(enum route_id route);
 

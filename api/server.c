@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "api/accept_outcome.h"
 #include "api/api.h"
 #include "api/connection.h"
 #include "api/head.h"
@@ -35,7 +36,7 @@ struct server {
     struct api *api;
     struct listeners *listeners;
     struct connections connections;
-    size_t body_max, bodies_max;
+    size_t bodies_max;
     size_t bodies_kept; /* bytes of all requests that come in or are at work */
     uv_timer_t expire;
     bool is_draining, is_closed;
@@ -60,7 +61,7 @@ static struct request *request_new(struct server *server)
         if (!request) {
             return NULL;
         }
-        buf_init(&request->body, server->body_max);
+        buf_init(&request->body, 0);
         buf_init(&request->out, OUT_MAX);
     }
     struct buf body = request->body;
@@ -148,13 +149,13 @@ static enum MHD_Result take_body(struct request *request, const char *bytes, siz
     struct server *server = request->server;
 
     request->body_seen += len;
-    if (request->body_seen > (uint64_t)server->body_max + DROPPED_BODY_MAX) {
+    if (request->body_seen > (uint64_t)request->body.max + DROPPED_BODY_MAX) {
         if (request->connection) {
             connection_cut(&server->connections, request->connection, PROBLEM_TOO_LARGE);
         }
         return MHD_NO;
     }
-    if (request->early != PROBLEM_NONE || !route_takes_json(request->route)) {
+    if (request->early != PROBLEM_NONE || !route_content_type(request->route)) {
         return MHD_YES;
     }
     keep_body(request, bytes, len);
@@ -165,9 +166,7 @@ static void answer_early(struct request *request)
 {
     if (route_is_accept(request->route)) {
         metrics_add(request->server->api->metrics, METRIC_accepts_total,
-                    request->early == PROBLEM_TOO_LARGE ? LABEL_ACCEPT_RESULT_TOO_LARGE
-                                                        : LABEL_ACCEPT_RESULT_INVALID,
-                    1);
+                    accept_label_of_problem(request->early), 1);
     }
     head_answer(request);
 }
@@ -276,6 +275,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
         request->connection = info ? info->socket_context : NULL;
         set_phase(request, CONNECTION_BODY);
         head_judge(request, method, url);
+        request->body.max = head_body_max(server->api->settings, request->route);
         if (head_is_refused_at_once(request->early)) {
             request->stage = REQUEST_HANDLED;
             answer_early(request);
@@ -451,6 +451,18 @@ void server_drain(struct server *server, bool close_listeners, int64_t idle_ms, 
 
 /* ---- start and end ---- */
 
+static size_t bodies_max(const struct settings *settings)
+{
+    size_t longest = 0;
+
+    for (unsigned route = 0; route < ROUTE_COUNT; route++) {
+        const size_t max = head_body_max(settings, (enum route_id)route);
+
+        longest = max > longest ? max : longest;
+    }
+    return longest > BODIES_MAX / BODIES_AT_LEAST ? longest * BODIES_AT_LEAST : BODIES_MAX;
+}
+
 int server_create(struct api *api, struct server **ret)
 {
     const struct settings *settings = api->settings;
@@ -482,10 +494,7 @@ int server_create(struct api *api, struct server **ret)
         .arg = server,
     };
     server->api = api;
-    server->body_max = head_body_max(settings);
-    server->bodies_max = server->body_max > BODIES_MAX / BODIES_AT_LEAST
-                             ? server->body_max * BODIES_AT_LEAST
-                             : BODIES_MAX;
+    server->bodies_max = bodies_max(settings);
     connections_init(&server->connections, &limits, api->metrics);
     if (listeners_create(&options, &server->listeners) < 0) {
         free(server);

@@ -5,7 +5,7 @@
 
 #define ENCODED_BODY_MAX (128u << 20)
 
-static int accept_result_of(struct span name, enum accept_result *ret)
+int accept_result_of(struct span name, enum accept_result *ret)
 {
     static const struct {
         const char *name;

@@ -184,9 +184,10 @@ static void fail_later(struct pending *pending)
     uv_timer_start(&failing->timer, on_failing, 0, 0);
 }
 
-void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *arg)
+void call_send_args(struct store *store, enum script_id script, struct span key, size_t argc,
+                    const struct span *argv, bool is_durable, bool has_overflown,
+                    pending_reader *read, void (*cb)(void), void *arg)
 {
-    struct store *store = call->store;
     struct pending *pending = malloc(sizeof(*pending));
     uint32_t replicas = 0;
 
@@ -195,19 +196,25 @@ void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *
     }
     *pending = (struct pending){
         .store = store,
-        .script = call->script,
+        .script = script,
         .sent_ns = clock_mono_ns(),
         .read = read,
         .cb = cb,
         .arg = arg,
     };
-    if (call->has_overflown) {
+    if (has_overflown) {
         fail_later(pending);
         return;
     }
-    if (call->is_durable && store->durability.level == DURABILITY_REPLICAS) {
+    if (is_durable && store->durability.level == DURABILITY_REPLICAS) {
         replicas = store->durability.replicas;
     }
-    store_conn_eval(store_pick(store), &store_scripts[call->script], call->key, call->argc,
-                    call->argv, replicas, on_reply, pending);
+    store_conn_eval(store_pick(store), &store_scripts[script], key, argc, argv, replicas, on_reply,
+                    pending);
+}
+
+void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *arg)
+{
+    call_send_args(call->store, call->script, call->key, call->argc, call->argv, call->is_durable,
+                   call->has_overflown, read, cb, arg);
 }

@@ -68,6 +68,14 @@ typedef void pending_reader(struct pending *pending, enum store_result result,
 /* Sends; `read` runs once. Out of memory or an overflown call arrives there as STORE_FULL. */
 void call_send(struct call *call, pending_reader *read, void (*cb)(void), void *arg);
 
+/* The same of arguments that somebody else put together, `argv` beginning with partition and events
+ * kept; they are copied. */
+void call_send_args(struct store *store, enum script_id script, struct span key, size_t argc,
+                    const struct span *argv, bool is_durable, bool has_overflown,
+                    pending_reader *read, void (*cb)(void), void *arg);
+/* What a script of acceptance calls a result. 0, or -1: none. */
+int accept_result_of(struct span name, enum accept_result *ret);
+
 /* Readers of replies: never trust the form. */
 bool reply_is_array(const struct redisReply *reply, size_t at_least);
 int64_t reply_number(const struct redisReply *reply);   /* integer or numeric text; 0 otherwise */

@@ -17,7 +17,7 @@ static const enum route_id open_routes[] = {ROUTE_HEALTHZ, ROUTE_READYZ, ROUTE_D
 static const enum route_id client_routes[] = {
     ROUTE_ACCEPT,         ROUTE_ACCEPT_LANE,      ROUTE_LIST,     ROUTE_GET,
     ROUTE_EVENTS_SESSION, ROUTE_EVENTS_WORKSPACE, ROUTE_EVENTS,   ROUTE_WORKSPACES,
-    ROUTE_WORKSPACE,      ROUTE_METRICS,          ROUTE_SESSIONS,
+    ROUTE_WORKSPACE,      ROUTE_METRICS,          ROUTE_SESSIONS, ROUTE_BATCH,
 };
 static const enum route_id operator_routes[] = {
     ROUTE_RETRY,  ROUTE_REMOVE, ROUTE_EDIT,   ROUTE_CONFIRM, ROUTE_PARK,

@@ -18,6 +18,7 @@ static void paths_lead_to_their_routes(void **state)
         {HTTP_POST, "/v1/workspaces/w/sessions/s/entries", ROUTE_ACCEPT},
         {HTTP_GET, "/v1/workspaces/w/sessions/s/entries", ROUTE_LIST},
         {HTTP_POST, "/v1/workspaces/w/entries", ROUTE_ACCEPT_LANE},
+        {HTTP_POST, "/v1/batch", ROUTE_BATCH},
         {HTTP_GET, "/v1/workspaces/w/entries/ob_1", ROUTE_GET},
         {HTTP_DELETE, "/v1/workspaces/w/entries/ob_1", ROUTE_REMOVE},
         {HTTP_POST, "/v1/workspaces/w/entries/ob_1/retry", ROUTE_RETRY},

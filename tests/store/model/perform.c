@@ -33,6 +33,7 @@ static bool perform_accept(struct world *world, const struct operation *operatio
         .kind = model_kinds[kind].name,
         .payload = payload,
         .cap = CAP,
+        .by_many = operation->number % 2 == 1,
     };
 
     for (int i = 0; i < operation->dep_count; i++) {

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <uv.h>
 
+#include "common/store/store_accept_many.h"
+
 /* Where a callback leaves its copy. */
 struct waiting {
     bool is_done;
@@ -50,6 +52,36 @@ static void on_accept(enum store_result result, const struct accept_answer *answ
     }
 }
 
+static void on_accept_many(enum store_result result, const struct accept_many_item *items,
+                           size_t count, void *arg)
+{
+    struct waiting *w = arg;
+
+    if (is_answered(result, w)) {
+        if (count != 1 || items[0].result != STORE_OK) {
+            fprintf(stderr, "the store answered %zu items\n", count);
+            abort();
+        }
+        w->accepted = items[0].answer.result;
+        if (items[0].answer.id.len > 0) {
+            copy_text(items[0].answer.id, w->id, sizeof(w->id));
+        }
+    }
+}
+
+static void accept_by_many(struct sync_store *s, const struct accept_request *request,
+                           struct waiting *w)
+{
+    struct accept_many *many =
+        accept_many_create(s->store, partition_of(request->workspace.ptr, request->workspace.len));
+
+    if (!many || accept_many_add(many, request) < 0) {
+        abort();
+    }
+    copy_text(request->id, w->id, sizeof(w->id)); /* an empty one in the answer stands for it */
+    accept_many_send(&many, on_accept_many, w);
+}
+
 enum accept_result sync_accept_entry(struct sync_store *s, const struct settings *settings,
                                      const struct sync_entry *entry, char *ret_id)
 {
@@ -76,7 +108,11 @@ enum accept_result sync_accept_entry(struct sync_store *s, const struct settings
         .session_cap = entry->cap,
     };
 
-    store_accept(s->store, &request, on_accept, &w);
+    if (entry->by_many) {
+        accept_by_many(s, &request, &w);
+    } else {
+        store_accept(s->store, &request, on_accept, &w);
+    }
     wait_for(s, &w);
     if (ret_id) {
         memcpy(ret_id, w.id, sizeof(w.id));

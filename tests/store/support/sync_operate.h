@@ -12,6 +12,7 @@ struct sync_entry {
     const char *ws, *session, *id, *cmid, *kind, *payload; /* payload: JSON */
     const char *depends_on[SYNC_DEPS_MAX];
     uint32_t dep_count, cap;
+    bool by_many; /* by the script that accepts several */
 };
 /* Flags are those of the kind in `settings`. ret_id: 64 bytes, or NULL. */
 enum accept_result sync_accept_entry(struct sync_store *s, const struct settings *settings,
