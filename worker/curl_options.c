@@ -7,7 +7,10 @@
 
 #define IDLE_CONNECTION_S                                                                          \
     5L /* one that was idle for longer may be dead: not used again (contract §4) */
-#define PROTOCOLS "http,https"
+/* Held for every transfer in flight; answers are small, longer ones take a few reads more. */
+#define READ_BUFFER  4096L
+#define WRITE_BUFFER 16384L
+#define PROTOCOLS    "http,https"
 
 static void set_ways(CURL *easy)
 {
@@ -26,6 +29,8 @@ static void set_http(CURL *easy)
     curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L); /* a small answer stays small */
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);            /* as the template made it */
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "outboxd");
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, READ_BUFFER);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, WRITE_BUFFER);
 }
 
 static void set_tls(CURL *easy, const char *ca_file)
