@@ -265,6 +265,15 @@ static void on_delayed(enum store_result result, struct delayed_answer *answer, 
 
 /* ---- what only has to end well ---- */
 
+static void on_flags(enum store_result result, struct span flags, void *arg)
+{
+    (void)result;
+    (void)arg;
+    for (size_t i = 0; i < flags.len; i++) {
+        (void)(flags.ptr[i] == '1');
+    }
+}
+
 static void on_flag(enum store_result result, bool yes, void *arg)
 {
     (void)result;
@@ -453,7 +462,7 @@ static void accept_one(struct store *store)
     ROW(names, store_workspaces(store, 0, NOTHING, NOTHING, 100, on_workspaces, NULL))             \
     ROW(sessions, store_sessions(store, WORKSPACE, NOTHING, on_sessions, NULL))                    \
     ROW(meta, store_check_meta(store, on_flag, NULL))                                              \
-    ROW(recover, store_recover(store, WORKSPACE, SESSION, span_of("t"), on_flag, NULL))
+    ROW(recover, store_recover(store, 0, span_of("w s t "), on_flags, NULL))
 
 #define DEFINE_CALL(name, expression)                                                              \
     static void call_##name(struct store *store)                                                   \
