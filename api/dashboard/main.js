@@ -30,26 +30,33 @@ function mark(page) {
   }
 }
 
+// What a page has asked for may come when another one, or the login, stands in its place: `turn` tells.
+let turn = 0;
+
 async function refresh() {
   const page = currentPage();
+  const mine = ++turn;
   clearTimeout(timer);
   mark(page);
   logout.hidden = !hasToken();
   try {
-    await page.show(content);
+    const nodes = await page.show();
+    if (mine !== turn) return;
+    fill(content, nodes);
     fill(connection);
     document.title = `${page.name} · outboxd`;
   } catch (problem) {
-    if (isAsking) return;
+    if (mine !== turn) return;
     fill(connection, problem.status ? problem.message : 'The server does not answer; trying again.');
     if (problem.status === 403) fill(content, h('p', {class: 'error'}, problem.message));
   }
-  if (!isAsking) timer = setTimeout(refresh, REFRESH_MS);
+  timer = setTimeout(refresh, REFRESH_MS);
 }
 
 function ask(why) {
   if (isAsking) return;
   isAsking = true;
+  turn++;
   clearTimeout(timer);
   logout.hidden = true;
   fill(connection);

@@ -1,4 +1,4 @@
-import {h, fill, table} from '/ui/dom.js';
+import {h, table} from '/ui/dom.js';
 import {call} from '/ui/client.js';
 import {word} from '/ui/words.js';
 
@@ -39,18 +39,18 @@ function health(ready) {
       ready.processes.map((process) => [`${process.role} ${process.slot}`, process.state, String(process.deathsInARow || 0)])));
 }
 
-export async function overview(content) {
+export async function overview() {
   const [ready, workspaces] = await Promise.all([call('GET', '/readyz'), allWorkspaces()]);
-  fill(content, h('h1', {}, 'Overview'), health(ready),
+  return [h('h1', {}, 'Overview'), health(ready),
     h('section', {'aria-labelledby': 'entries'}, h('h2', {id: 'entries'}, 'Messages'),
       h('dl', {class: 'tiles'}, STATUSES.map((status) => h('div', {class: `tile ${status}`},
-        h('dt', {title: word(status).explanation}, word(status).label), h('dd', {}, String(sumOf(workspaces, status))))))));
+        h('dt', {title: word(status).explanation}, word(status).label), h('dd', {}, String(sumOf(workspaces, status)))))))];
 }
 
-export async function workspacesPage(content) {
+export async function workspacesPage() {
   const workspaces = await allWorkspaces();
-  fill(content, h('h1', {}, 'Workspaces'), workspaces.length === 0 ? h('p', {}, 'Nothing waits anywhere.')
+  return [h('h1', {}, 'Workspaces'), workspaces.length === 0 ? h('p', {}, 'Nothing waits anywhere.')
     : table('Workspaces with messages', ['Workspace', ...STATUSES.map((status) => word(status).label), 'Oldest'],
       workspaces.map((workspace) => [workspace.workspaceID,
-        ...STATUSES.map((status) => String(workspace.entries[status] || 0)), seconds(workspace.oldestOpenAge)])));
+        ...STATUSES.map((status) => String(workspace.entries[status] || 0)), seconds(workspace.oldestOpenAge)]))];
 }

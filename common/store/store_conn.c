@@ -161,6 +161,10 @@ static enum store_result judge_step(size_t step, const struct redisReply *reply)
          * same. */
         return step == STEP_AUTH && result == STORE_ERROR ? STORE_NOAUTH : result;
     }
+    if (step == STEP_KNOWN) {
+        return reply->type == REDIS_REPLY_ARRAY && reply->elements == SCRIPT_COUNT ? STORE_OK
+                                                                                   : STORE_PROTOCOL;
+    }
     if (step < STEP_SCRIPT) {
         return STORE_OK;
     }
