@@ -118,6 +118,7 @@ class Concurrency(SystemTest):
         with contextlib.closing(daemon.valkey()) as valkey:
             markers = valkey.keys('outboxdedupe:*')
         self.assertEqual(markers, sorted(key('dedupe', 'w', 's', f'm{n}') for n in accepted), 'a marker of a refused message')
+        wait_until(target.posts, 20, 'the first one, which is held')
         target.release()
         self.assertDelivered(target, accepted.values(), times=1)
         again = daemon.accept('s', note(f'm{refused[0]}'))
