@@ -102,6 +102,10 @@ static int set_capabilities(bool is_root)
         kept[0].permitted = now[0].permitted & (1U << CAP_DAC_OVERRIDE);
         kept[0].effective = kept[0].permitted;
     }
+    /* A service manager's filter may refuse the call, also where it would change nothing. */
+    if (memcmp(now, kept, sizeof(now)) == 0) {
+        return 0;
+    }
     return syscall(SYS_capset, &header, kept) < 0 ? -errno : 0;
 }
 
