@@ -1,18 +1,10 @@
 /* The bridge. libcurl tells which sockets and which time to watch; what happened is handed back to
  * it, and finished transfers are read until there are none, after every call (its published libuv
- * example loses the last one).
- *
- * A connection is watched from its opening until it is closed, not anew for each transfer: that
- * would be five system calls a request. Between two transfers nobody wants what happens there; the
- * first event then ends the watching until somebody does. Other sockets (the resolver's) are closed
- * behind our back: those are watched only while libcurl says so. */
+ * example loses the last one). */
 #include "worker/curl_uv.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <uv.h>
 
 struct curl_uv {
@@ -21,17 +13,12 @@ struct curl_uv {
     uv_timer_t timer;
     curl_uv_done_cb *done;
     void *arg;
-    struct watched **by_socket; /* of each descriptor that is watched; others NULL */
-    size_t socket_cap;
 };
 
 struct watched {
     uv_poll_t poll;
     struct curl_uv *bridge;
     curl_socket_t socket;
-    int events;         /* that libuv waits for; 0: none */
-    bool is_wanted;     /* a transfer waits for it */
-    bool is_connection; /* opened and closed through us */
 };
 
 static void read_finished(struct curl_uv *bridge)
@@ -62,13 +49,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     int flags = 0;
     int running;
 
-    if (!watched->is_wanted) {
-        uv_poll_stop(poll);
-        watched->events = 0;
-        return;
-    }
     if (status < 0) {
-        watched->events = 0; /* libuv stopped by itself */
         flags = CURL_CSELECT_ERR;
     }
     if (events & UV_READABLE) {
@@ -110,36 +91,11 @@ static void on_poll_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-static struct watched *find(const struct curl_uv *bridge, curl_socket_t socket)
-{
-    return (size_t)socket < bridge->socket_cap ? bridge->by_socket[socket] : NULL;
-}
-
-static int make_room(struct curl_uv *bridge, curl_socket_t socket)
-{
-    const size_t needed = (size_t)socket + 1;
-
-    if (needed <= bridge->socket_cap) {
-        return 0;
-    }
-    const size_t cap = needed > bridge->socket_cap * 2 ? needed : bridge->socket_cap * 2;
-    struct watched **longer = realloc(bridge->by_socket, cap * sizeof(struct watched *));
-
-    if (!longer) {
-        return -ENOMEM;
-    }
-    memset(longer + bridge->socket_cap, 0, (cap - bridge->socket_cap) * sizeof(struct watched *));
-    bridge->by_socket = longer;
-    bridge->socket_cap = cap;
-    return 0;
-}
-
 static struct watched *watch(struct curl_uv *bridge, curl_socket_t socket)
 {
     struct watched *watched = calloc(1, sizeof(*watched));
 
-    if (!watched || make_room(bridge, socket) < 0) {
-        free(watched);
+    if (!watched) {
         return NULL;
     }
     watched->bridge = bridge;
@@ -149,30 +105,22 @@ static struct watched *watch(struct curl_uv *bridge, curl_socket_t socket)
         return NULL;
     }
     watched->poll.data = watched;
-    bridge->by_socket[socket] = watched;
+    curl_multi_assign(bridge->multi, socket, watched);
     return watched;
-}
-
-static void let_go(struct watched *watched)
-{
-    watched->bridge->by_socket[watched->socket] = NULL;
-    uv_poll_stop(&watched->poll);
-    uv_close((uv_handle_t *)&watched->poll, on_poll_closed);
 }
 
 static int on_socket_change(CURL *easy, curl_socket_t socket, int what, void *arg, void *socket_arg)
 {
     struct curl_uv *bridge = arg;
-    struct watched *watched = find(bridge, socket);
+    struct watched *watched = socket_arg;
     int events = 0;
 
     (void)easy;
-    (void)socket_arg;
     if (what == CURL_POLL_REMOVE) {
-        if (watched && watched->is_connection) {
-            watched->is_wanted = false;
-        } else if (watched) {
-            let_go(watched);
+        if (watched) {
+            curl_multi_assign(bridge->multi, socket, NULL);
+            uv_poll_stop(&watched->poll);
+            uv_close((uv_handle_t *)&watched->poll, on_poll_closed);
         }
         return 0;
     }
@@ -184,40 +132,7 @@ static int on_socket_change(CURL *easy, curl_socket_t socket, int what, void *ar
     }
     events |= what & CURL_POLL_IN ? UV_READABLE : 0;
     events |= what & CURL_POLL_OUT ? UV_WRITABLE : 0;
-    watched->is_wanted = true;
-    if (watched->events == events) {
-        return 0;
-    }
-    watched->events = events;
     return uv_poll_start(&watched->poll, events, on_poll) < 0 ? -1 : 0;
-}
-
-curl_socket_t curl_uv_open(struct curl_uv *bridge, const struct curl_sockaddr *address)
-{
-    const curl_socket_t fd =
-        socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-
-    if (fd < 0) {
-        return CURL_SOCKET_BAD;
-    }
-    struct watched *watched = watch(bridge, fd);
-
-    if (!watched) {
-        close(fd);
-        return CURL_SOCKET_BAD;
-    }
-    watched->is_connection = true;
-    return fd;
-}
-
-int curl_uv_close(struct curl_uv *bridge, curl_socket_t socket)
-{
-    struct watched *watched = find(bridge, socket);
-
-    if (watched) {
-        let_go(watched);
-    }
-    return close(socket);
 }
 
 int curl_uv_create(struct uv_loop_s *loop, curl_uv_done_cb *done, void *arg, struct curl_uv **ret)
@@ -247,10 +162,7 @@ int curl_uv_create(struct uv_loop_s *loop, curl_uv_done_cb *done, void *arg, str
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    struct curl_uv *bridge = handle->data;
-
-    free(bridge->by_socket);
-    free(bridge);
+    free(handle->data);
 }
 
 void curl_uv_destroy(struct curl_uv **bridge_ptr)

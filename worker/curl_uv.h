@@ -20,11 +20,6 @@ int curl_uv_add(struct curl_uv *bridge, CURL *easy);
 /* Ends one that runs as if its time were up: `done` runs within the call. Not from a callback of
  * libcurl. */
 void curl_uv_give_up(struct curl_uv *bridge, CURL *easy);
-/* Opens and closes the socket of a connection, for every handle's CURLOPT_OPENSOCKETFUNCTION and
- * CURLOPT_CLOSESOCKETFUNCTION: what is watched must be let go before its descriptor means something
- * else. CURL_SOCKET_BAD when it can't be had; as close(2). */
-curl_socket_t curl_uv_open(struct curl_uv *bridge, const struct curl_sockaddr *address);
-int curl_uv_close(struct curl_uv *bridge, curl_socket_t socket);
 CURLM *curl_uv_multi(struct curl_uv *bridge);
 
 #endif

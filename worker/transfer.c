@@ -71,12 +71,7 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
         return CURL_SOCKET_BAD; /* the next address is tried */
     }
     transfer->permitted++;
-    return curl_uv_open(transfer->owner->bridge, address);
-}
-
-static int on_close_socket(void *arg, curl_socket_t socket)
-{
-    return curl_uv_close(arg, socket);
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 static bool is_refused_address(const struct transfer *transfer)
@@ -392,8 +387,6 @@ static void set_rules(struct transfer *transfer, const struct transfer_request *
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->failure);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->owner->bridge);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
