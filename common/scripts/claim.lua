@@ -4,9 +4,6 @@
 -- include: core
 -- include: lock
 local token, ttl, max, per_ws = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local function why(err)
-  return type(err) == 'table' and tostring(err.err) or tostring(err)
-end
 
 local quota = {}
 local quotas = 0
@@ -33,19 +30,13 @@ end
 
 local claims = {}
 
--- Whatever a session holds, the others go on.
 local function try_claim(ws, ses)
   local ok, got = pcall(claim, ws, ses)
   if ok then
     claims[#claims + 1] = got
     return
   end
-  redis.log(redis.LOG_WARNING, 'outbox: session ' .. ws .. ':' .. ses .. ' set aside: ' .. why(got))
-  if not holder(ws, ses) or holder(ws, ses) == token then
-    call('DEL', key('outboxlock', ws, ses))
-    call('ZREM', 'outboxlive' .. tag, ws .. ':' .. ses)
-  end
-  index(ws, ses, now + SET_ASIDE)
+  set_aside(ws, ses, token, got)
 end
 
 local function claim_from(ws, want)

@@ -17,7 +17,12 @@ local function recover(ws, ses, token)
 end
 
 local flags = {}
-for ws, ses, token in ARGV[3]:gmatch('(%S+) (%S+) (%S*) ') do
-  flags[#flags + 1] = recover(ws, ses, decode(token))
+for ws, ses, encoded in ARGV[3]:gmatch('(%S+) (%S+) (%S*) ') do
+  local token = decode(encoded)
+  local ok, got = pcall(recover, ws, ses, token)
+  if not ok then
+    pcall(set_aside, ws, ses, token, got)
+  end
+  flags[#flags + 1] = ok and got or '0'
 end
 return table.concat(flags)

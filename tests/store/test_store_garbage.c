@@ -39,7 +39,8 @@ static void one_broken_session_never_holds_up_the_others(void **state)
     static const char *const keys[][2] = {{"outboxq", "ws:bad"},
                                           {"outboxd", "ws:bad"},
                                           {"outboxe", "ws:b1"},
-                                          {"outboxlock", "ws:bad"}};
+                                          {"outboxlock", "ws:bad"},
+                                          {"outboxowned", "ws:bad"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -273,6 +274,47 @@ static void wait_simple(void)
     simple_done = false;
 }
 
+static char simple_flags[8];
+
+static void on_flags(enum store_result result, struct span flags, void *arg)
+{
+    (void)arg;
+    (void)span_text(flags, simple_flags, sizeof(simple_flags));
+    simple_result = result;
+    simple_done = true;
+}
+
+/* What a supervisor takes back when it starts: it must not wait for what can't be read. */
+static void one_broken_session_never_holds_up_what_is_taken_back(void **state)
+{
+    static const char *const broken[] = {"outboxq", "outboxowned"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct buf list;
+
+        sync_raw(s, "FLUSHALL");
+        accept_in("bad", "b1", "", "s");
+        accept_in("good", "g1", "", "s");
+        assert_int_equal(sync_claim(s, "ws", TOKEN_A, 10, 10, NULL, 0).count, 2);
+        sync_raw(s, "DEL %s:{%u}:ws:bad", broken[i], p);
+        sync_raw(s, "SET %s:{%u}:ws:bad garbage", broken[i], p);
+        buf_init(&list, 1024);
+        store_recover_list(&list, span_of("ws"), span_of("bad"), span_of(TOKEN_A));
+        store_recover_list(&list, span_of("ws"), span_of("good"), span_of(TOKEN_A));
+        store_recover(s->store, p, (struct span){list.bytes, list.len}, on_flags, NULL);
+        wait_simple();
+        buf_done(&list);
+        assert_int_equal(simple_result, STORE_OK);
+        assert_string_equal(simple_flags, "01");
+        assert_int_equal(sync_held(s, "ws", "node."), 0);
+        struct taken_list claimed = claim(TOKEN_B);
+
+        assert_int_equal(claimed.count, 1); /* the other one is looked at in a minute */
+        assert_string_equal(claimed.items[0].id, "g1");
+    }
+}
+
 static void a_full_store_refuses_acceptance_and_drains(void **state)
 {
     const struct entry_body body = {.kind = span_of("note")};
@@ -407,6 +449,7 @@ int main(void)
         ATTACK(a_staged_id_whose_entry_is_gone_frees_its_session),
         ATTACK(a_zero_byte_in_a_client_message_id_hides_no_tombstone),
         ATTACK(nothing_stays_for_ever_when_a_workspace_falls_silent),
+        ATTACK(one_broken_session_never_holds_up_what_is_taken_back),
         ATTACK(a_full_store_refuses_acceptance_and_drains),
         ATTACK(a_long_queue_costs_little),
         ATTACK(ten_thousand_locked_sessions_are_listed_in_one_go),

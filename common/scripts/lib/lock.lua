@@ -3,6 +3,10 @@
 
 local SET_ASIDE = 60000 -- what is broken is looked at again after that
 
+local function why(err)
+  return type(err) == 'table' and tostring(err.err) or tostring(err)
+end
+
 local function lock(ws, ses, token, ttl)
   call('SET', key('outboxlock', ws, ses), token, 'PX', ttl)
   call('ZADD', 'outboxlive' .. tag, now + ttl, ws .. ':' .. ses)
@@ -42,6 +46,16 @@ local function delay_until(due)
     return -1
   end
   return math.max(due - now, 0)
+end
+
+-- A session that can't be worked with: whatever it holds, the others go on. `token` is who tried.
+local function set_aside(ws, ses, token, err)
+  redis.log(redis.LOG_WARNING, 'outbox: session ' .. ws .. ':' .. ses .. ' set aside: ' .. why(err))
+  if not holder(ws, ses) or holder(ws, ses) == token then
+    call('DEL', key('outboxlock', ws, ses))
+    call('ZREM', 'outboxlive' .. tag, ws .. ':' .. ses)
+  end
+  index(ws, ses, now + SET_ASIDE)
 end
 
 -- A claim as the worker reads it. `fields`: all that the entry holds, if it was just read.
