@@ -175,6 +175,8 @@ class Access(TokenTest):
         self.assertEqual(self.ask(daemon, self.nothing, 'GET', '/metrics').status, 200)
         for workspace in names:
             daemon.call('POST', f'/v1/workspaces/{workspace}/resume')
+        wait_until(lambda: not any(sum(w['entries'].values()) for w in daemon.call('GET', '/v1/workspaces?limit=500').json()['workspaces']), 30,
+                   'what waited to be delivered: the next test looks at all events')
 
     def test_6_the_global_stream_tells_what_the_token_may_see_live_and_resumed(self):
         daemon = self.the_daemon
